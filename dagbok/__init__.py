@@ -1,0 +1,1 @@
+"""dagbok: verified, dynamic task graphs of many agents, kept in a log."""
