@@ -1,0 +1,66 @@
+# make demo, make test, make check: what most people need. CONTRIBUTING.md explains the rest.
+#
+#   make demo INPUT=folder    the main job on a folder of Markdown or reStructuredText
+#   make test ARGS='-k word'  arguments go to pytest
+
+SHELL := /bin/sh
+VENV ?= .venv
+BIN := $(VENV)/bin
+INPUT ?= .
+TASKS ?= 1000
+ARGS ?=
+UPGRADE ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-all check lint types imports wheel bench lock clean
+
+help:
+	@sed -n 's/^# \{0,1\}//p;/^SHELL/q' Makefile
+
+install: $(VENV)/installed
+
+$(VENV)/installed: requirements/dev.txt pyproject.toml
+	@VENV=$(VENV) PYTHON='$(PYTHON)' sh requirements/venv.sh
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: install
+	$(BIN)/dagbok run examples/docs_audit.py --input '$(INPUT)' $(ARGS)
+
+test: install
+	$(BIN)/python -m pytest $(ARGS)
+
+test-all: install
+	DAGBOK_TEST_SCALE=full $(BIN)/python -m pytest $(ARGS)
+
+check: lint types imports wheel
+
+lint: install
+	$(BIN)/ruff check
+
+types: install
+	$(BIN)/mypy
+
+imports: install
+	$(BIN)/lint-imports --no-logo
+
+wheel: install
+	sh requirements/try_wheel.sh $(BIN)/python
+
+bench: install
+	$(BIN)/python bench/fanout.py --tasks $(TASKS) $(ARGS)
+
+# Keeps the pinned versions that still fit; `make lock UPGRADE=--upgrade` takes the newest.
+# --universal: one file for every Python from 3.11 on and every system.
+COMPILE = .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-emit-find-links $(UPGRADE) pyproject.toml
+lock:
+	@VENV=.venv-lock PYTHON='$(PYTHON)' sh requirements/venv.sh
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.7'
+	$(COMPILE) --output-file requirements/runtime.txt
+	$(COMPILE) --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) .venv-* build dist dagbok.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
