@@ -98,7 +98,9 @@ MEANINGS: dict[Code, Meaning] = {
     Code.VERIFICATION_FAILED: Meaning("worker", False, "read the diagnostics of the report"),
     Code.STALE_ATTEMPT: Meaning("worker", False, "drop the result: the attempt is closed"),
     Code.LEASE_REJECTED: Meaning("worker", False, "stop: another claim holds the attempt"),
-    Code.ARTIFACT_INTEGRITY: Meaning("operator", False, "restore the artifact from a backup: its bytes changed on disk"),
+    Code.ARTIFACT_INTEGRITY: Meaning(
+        "operator", False, "restore the artifact from a backup: its bytes changed on disk"
+    ),
     Code.CONTEXT_OVERFLOW: Meaning("caller", False, "hand the task less, or raise its context budget"),
     Code.ATTEMPT_CLAIMED: Meaning("worker", False, "drop it: another process runs this attempt"),
     Code.VERDICT_MISMATCH: Meaning("worker", False, "judge with the pinned verifier on the present candidate"),
@@ -124,7 +126,9 @@ MEANINGS: dict[Code, Meaning] = {
     Code.WORKER_FAILED: Meaning("worker", False, "read the failure of the attempt"),
     Code.WORKER_BLOCKED: Meaning("operator", False, "do what the worker asks for, then resolve the task"),
     Code.BAD_MODULE: Meaning("caller", False, "mend the file so that it can be imported"),
-    Code.FOLDER_BUSY: Meaning("operator", True, "wait for the process that owns the data folder, stop it, or use --data"),
+    Code.FOLDER_BUSY: Meaning(
+        "operator", True, "wait for the process that owns the data folder, stop it, or use --data"
+    ),
     Code.LOG_CORRUPT: Meaning("operator", False, "restore the data folder from a backup"),
     Code.LOG_CONFLICT: Meaning("dagbok", True, "nothing: the writer folds the log anew"),
     Code.LOG_LOST: Meaning("operator", False, "find out who removed records of the log before going on"),

@@ -1,0 +1,169 @@
+"""The rules of the graph that every decomposition is held to, whoever judges it: the `structure` check.
+
+The order of the checks is that of the reference (LightDAG 2.4). The cost is that of the proposal and of the tasks that wait
+for its parent, never of the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dagbok.agents.scheduler.decide.cause import By
+from dagbok.agents.scheduler.decide.proceed import proceed
+from dagbok.agents.scheduler.decide.specs import admit, check_acyclic, check_verifiers
+from dagbok.events.canonical import sha256_hex
+from dagbok.events.codes import Code
+from dagbok.events.errors import Refused
+from dagbok.events.run.events import (
+    DecompositionAccepted,
+    DecompositionRefused,
+    Event,
+    TaskBlocked,
+    TasksAdded,
+)
+from dagbok.events.run.values import NULL, Claim, Decompose, SpecEntry, Usage
+from dagbok.projections.task_graph.state import RunState, TaskNode
+
+
+def check_proposal(run: RunState, parent: TaskNode, proposal: Decompose) -> list[SpecEntry]:
+    """The new tasks as they would enter the graph. Raises `Refused` with the rule that is broken."""
+    _check_revision(run, proposal)
+    _check_budgets(run, parent, proposal)
+    entries = [admit(spec, parent.id) for spec in proposal.tasks]
+    _check_ids(run, entries, proposal)
+    _check_edges(run, entries, proposal)
+    check_verifiers(run.bound(), (entry.spec for entry in entries))
+    _check_circles(run, parent, entries, proposal)
+    return entries
+
+
+def accept(
+    run: RunState,
+    parent: TaskNode,
+    proposal: Decompose,
+    entries: list[SpecEntry],
+    *,
+    claim: Claim,
+    judge: str,
+    digest: str,
+    usage: Usage,
+    by: By,
+) -> Iterator[Event]:
+    """The parent waits for its children, and they enter the graph, in one commit."""
+    told = judge != "structure"
+    revision = run.graph_revision + 1
+    yield DecompositionAccepted(
+        task=parent.id,
+        epoch=parent.epoch,
+        claim=claim,
+        digest=digest,
+        judge=judge,
+        new=tuple(entry.spec.id for entry in entries),
+        reused=tuple(dict.fromkeys(proposal.reuse)),
+        graph_revision=revision,
+        rationale="" if told else proposal.rationale,
+        composition_contract=NULL if told else proposal.composition_contract,
+        usage=usage,
+    )
+    if entries:
+        yield TasksAdded(tuple(entries), revision)
+    yield from proceed(run, by.now_ms)
+
+
+def refuse(
+    run: RunState,
+    parent: TaskNode,
+    proposal: Decompose,
+    error: Refused,
+    *,
+    claim: Claim,
+    digest: str,
+    usage: Usage,
+    by: By,
+) -> Iterator[Event]:
+    """A stale revision costs nothing: the task runs again at once on the present graph. Any other breach is deterministic,
+    so it is not retried: the task is blocked with the code until a person resolves it."""
+    stale = error.code is Code.VERSION_CONFLICT
+    yield DecompositionRefused(
+        task=parent.id,
+        epoch=parent.epoch,
+        claim=claim,
+        proposal=proposal,
+        digest=digest,
+        code=error.code,
+        reason=error.message,
+        spent=not stale,
+        graph_revision=run.graph_revision,
+        usage=usage,
+    )
+    if not stale:
+        yield TaskBlocked(parent.id, error.code, error.message)
+    yield from proceed(run, by.now_ms)
+
+
+def proposal_digest(encoded: bytes) -> str:
+    """The digest that a report on the proposal must name: SHA-256 of its canonical bytes."""
+    return sha256_hex(encoded)
+
+
+def _check_revision(run: RunState, proposal: Decompose) -> None:
+    expected = proposal.expected_graph_revision
+    if expected is not None and expected != run.graph_revision:
+        raise Refused(Code.VERSION_CONFLICT, f"the graph is at revision {run.graph_revision}, expected {expected}")
+
+
+def _check_budgets(run: RunState, parent: TaskNode, proposal: Decompose) -> None:
+    pinned, limits = run.bound(), run.limits
+    if not proposal.tasks and not proposal.reuse:
+        raise Refused(Code.INVALID_OUTCOME, "a decomposition names neither new tasks nor tasks to reuse")
+    if parent.decompositions >= pinned.max_decompositions:
+        raise Refused(Code.BUDGET_EXHAUSTED, f"task {parent.id} was decomposed {parent.decompositions} times")
+    if proposal.tasks and parent.depth >= pinned.max_depth:
+        raise Refused(Code.BUDGET_EXHAUSTED, f"task {parent.id} is at depth {parent.depth} of {pinned.max_depth}")
+    if len(proposal.tasks) > limits.max_children:
+        raise Refused(Code.BUDGET_EXHAUSTED, f"{len(proposal.tasks)} children, at most {limits.max_children}")
+    if len(run.tasks) + len(proposal.tasks) > limits.max_tasks:
+        raise Refused(
+            Code.BUDGET_EXHAUSTED, f"{len(run.tasks) + len(proposal.tasks)} tasks, at most {limits.max_tasks}"
+        )
+    edges = run.edges + len(proposal.tasks) + len(proposal.reuse) + sum(len(spec.depends_on) for spec in proposal.tasks)
+    if edges > limits.max_edges:
+        raise Refused(Code.BUDGET_EXHAUSTED, f"{edges} edges, at most {limits.max_edges}")
+
+
+def _check_ids(run: RunState, entries: list[SpecEntry], proposal: Decompose) -> None:
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.spec.id in seen or entry.spec.id in run.tasks:
+            raise Refused(Code.IDEMPOTENCY_CONFLICT, f"task id {entry.spec.id} is taken")
+        seen.add(entry.spec.id)
+    for id in proposal.reuse:
+        if id not in run.tasks:
+            raise Refused(Code.UNKNOWN_DEPENDENCY, f"the run has no task {id!r} to reuse")
+
+
+def _check_edges(run: RunState, entries: list[SpecEntry], proposal: Decompose) -> None:
+    new = {entry.spec.id for entry in entries}
+    for entry in entries:
+        for dep in entry.spec.depends_on:
+            if dep not in new and dep not in run.tasks:
+                raise Refused(Code.UNKNOWN_DEPENDENCY, f"task {entry.spec.id} depends on {dep!r}, which does not exist")
+
+
+def _check_circles(run: RunState, parent: TaskNode, entries: list[SpecEntry], proposal: Decompose) -> None:
+    """The only edges that leave an existing task leave the parent. So a circle is among the new tasks, or it leads from the
+    parent through an existing task that waits for the parent."""
+    edges = {entry.spec.id: entry.spec.depends_on for entry in entries}
+    check_acyclic(edges)
+    targets = {dep for deps in edges.values() for dep in deps if dep not in edges} | set(proposal.reuse)
+    if not targets:
+        return
+    waiting, todo = {parent.id}, [parent.id]
+    while todo:
+        for id in run.tasks[todo.pop()].dependents:
+            if id not in waiting:
+                waiting.add(id)
+                todo.append(id)
+    circle = sorted(targets & waiting)
+    if circle:
+        raise Refused(Code.CYCLE, f"task {parent.id} would wait for {circle[0]}, which waits for it")

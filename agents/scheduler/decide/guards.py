@@ -1,0 +1,53 @@
+"""Who may say something about an attempt: the checks that stand before every command of a worker or verifier."""
+
+from __future__ import annotations
+
+from dagbok.agents.scheduler.decide.cause import By, Repeated
+from dagbok.events.codes import Code
+from dagbok.events.errors import Refused
+from dagbok.events.run.values import AttemptKind, Claim
+from dagbok.projections.task_graph.state import CLOSED_RUN, Attempt, RunState, TaskNode
+
+
+def known_task(run: RunState, task: str) -> TaskNode:
+    """The task, or `not_found`."""
+    node = run.tasks.get(task)
+    if node is None:
+        raise Refused(Code.NOT_FOUND, f"run {run.run} has no task {task!r}")
+    return node
+
+
+def open_run(run: RunState) -> None:
+    """Refuse what comes after the end of a run."""
+    if run.status in CLOSED_RUN:
+        raise Refused(Code.RUN_CLOSED, f"run {run.run} is {run.status}")
+
+
+def present_attempt(run: RunState, task: str, epoch: int, by: By) -> tuple[TaskNode, Attempt]:
+    """The attempt that `epoch` names, if it is the present one. The command that closed it gets its first answer again."""
+    node = known_task(run, task)
+    for command_id, offset in (node.worked_by, node.judged_by):
+        if command_id == by.command_id:
+            raise Repeated(offset)
+    open_run(run)
+    attempt = node.attempt
+    if attempt is None or attempt.epoch != epoch:
+        raise Refused(Code.STALE_ATTEMPT, f"attempt {epoch} of task {task} is not the present one (epoch {node.epoch})")
+    return node, attempt
+
+
+def held_attempt(
+    run: RunState, task: str, epoch: int, claim: Claim, by: By, kind: AttemptKind | None = None
+) -> tuple[TaskNode, Attempt]:
+    """The present attempt, held by `claim` or by nobody yet, its lease not over by log time."""
+    node, attempt = present_attempt(run, task, epoch, by)
+    if kind is not None and attempt.kind != kind:
+        raise Refused(Code.STALE_ATTEMPT, f"attempt {epoch} of task {task} is of kind {attempt.kind}, not {kind}")
+    if attempt.claim is None:
+        return node, attempt
+    if attempt.claim != claim:
+        raise Refused(Code.LEASE_REJECTED, f"attempt {epoch} of task {task} is held by process {attempt.claim.process}")
+    if by.now_ms >= attempt.lease_until_ms:
+        late_ms = by.now_ms - attempt.lease_until_ms
+        raise Refused(Code.LEASE_REJECTED, f"the lease of attempt {epoch} of task {task} ended {late_ms} ms ago")
+    return node, attempt

@@ -1,0 +1,45 @@
+"""What becomes of a task whose attempt ended badly: another try after a growing delay, or the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+from dagbok.agents.scheduler.decide.cause import By
+from dagbok.agents.scheduler.decide.proceed import proceed
+from dagbok.events.codes import Code
+from dagbok.events.run.events import Event, TaskBackedOff, TaskBlocked, TaskFailed
+from dagbok.projections.task_graph.state import RunState, TaskNode
+
+
+def retry_work(run: RunState, node: TaskNode, code: str, reason: str, by: By) -> Iterator[Event]:
+    """After a failure that counted: back off while attempts are left, else fail with the last cause."""
+    allowed = node.spec.max_attempts or run.limits.max_attempts
+    if node.failures < allowed:
+        yield TaskBackedOff(node.id, by.now_ms + backoff_ms(run, node), node.failures)
+    else:
+        yield TaskFailed(node.id, code, f"{reason} (attempt {node.failures} of {allowed})")
+    yield from proceed(run, by.now_ms)
+
+
+def retry_review(run: RunState, node: TaskNode, reason: str, by: By) -> Iterator[Event]:
+    """After an error of the verifier: ask it again without running the worker, a few times."""
+    if node.verifier_errors >= run.limits.max_verifier_errors:
+        yield TaskBlocked(node.id, Code.VERIFIER_ERROR, f"{reason} ({node.verifier_errors} times)")
+    yield from proceed(run, by.now_ms)
+
+
+def after_loss(run: RunState, node: TaskNode, kind: str) -> Iterator[Event]:
+    """A task whose processes keep dying is poison: it stops before it takes more of them down."""
+    if node.lost < run.limits.max_lost:
+        return
+    reason = f"{node.lost} attempts were lost"
+    yield TaskFailed(node.id, Code.POISON, reason) if kind == "work" else TaskBlocked(node.id, Code.POISON, reason)
+
+
+def backoff_ms(run: RunState, node: TaskNode) -> int:
+    """Doubles with each failure up to the limit; between half and the whole of it, by a hash instead of a random number, so
+    that the same history gives the same deadline."""
+    full = min(run.limits.backoff_max_ms, run.limits.backoff_base_ms * (1 << min(node.failures - 1, 30)))
+    seed = sha256(f"{run.run}/{node.id}/{node.epoch}".encode()).digest()
+    return full // 2 + (full - full // 2) * int.from_bytes(seed[:4], "big") // 2**32

@@ -1,0 +1,127 @@
+"""Decides what clients ask of a run as a whole: start, pause, resume, cancel, limits, and the answer to a block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from dagbok.agents.scheduler.decide.cause import By, Repeated
+from dagbok.agents.scheduler.decide.guards import known_task, open_run
+from dagbok.agents.scheduler.decide.proceed import close_active, proceed
+from dagbok.agents.scheduler.decide.specs import admit, check_acyclic, check_verifiers
+from dagbok.events.canonical import sha256_hex
+from dagbok.events.codes import Code
+from dagbok.events.errors import Refused
+from dagbok.events.run import commands as c
+from dagbok.events.run import events as e
+from dagbok.events.run.values import Limits, SpecEntry
+from dagbok.projections.task_graph.state import RunState
+
+
+def start(run: RunState, command: c.StartRun, by: By) -> Iterator[e.Event]:
+    """The run begins with its first tasks. The same start again is a repeat; another is refused, naming what differs."""
+    entries = [admit(spec) for spec in command.tasks]
+    digest = sha256_hex(msgspec.json.encode((entries, command.roots, command.pinned), order="deterministic"))
+    if run.exists:
+        if run.start_digest == digest:
+            raise Repeated(run.started_offset)
+        raise Refused(Code.CONFIG_MISMATCH, f"run {run.run} exists with other {', '.join(_differences(run, command))}")
+    _check_start(command, entries)
+    yield e.RunStarted(
+        pinned=command.pinned,
+        limits=command.limits,
+        roots=command.roots,
+        context=command.context,
+        context_hash=sha256_hex(msgspec.json.encode(command.context)),
+        start_digest=digest,
+    )
+    yield e.TasksAdded(tuple(entries), graph_revision=1)
+    yield from proceed(run, by.now_ms)
+
+
+def pause(run: RunState, command: c.PauseRun, by: By) -> Iterator[e.Event]:
+    """From running or blocked."""
+    open_run(run)
+    if run.status == "paused":
+        raise Refused(Code.VERSION_CONFLICT, f"run {run.run} is paused already")
+    yield e.RunPaused(command.reason)
+
+
+def resume(run: RunState, command: c.ResumeRun, by: By) -> Iterator[e.Event]:
+    """From paused only: a blocked run goes on by resolving its tasks."""
+    open_run(run)
+    if run.status != "paused":
+        raise Refused(Code.VERSION_CONFLICT, f"run {run.run} is {run.status}, not paused")
+    yield e.RunResumed(command.reason)
+    yield from proceed(run, by.now_ms)
+
+
+def cancel(run: RunState, command: c.CancelRun, by: By) -> Iterator[e.Event]:
+    """Every attempt is closed and every open task cancelled, in one commit: nothing can start after it."""
+    open_run(run)
+    yield from close_active(run, "run_cancelled")
+    yield e.RunCancelled(command.reason)
+
+
+def set_limits(run: RunState, command: c.SetLimits, by: By) -> Iterator[e.Event]:
+    """Upward only, so that nothing that was accepted becomes illegal."""
+    open_run(run)
+    lower = [name for name in Limits.__struct_fields__ if getattr(command.limits, name) < getattr(run.limits, name)]
+    if lower:
+        raise Refused(
+            Code.CONFIG_MISMATCH, f"limits only grow: {', '.join(lower)}", advice="name values that are not smaller"
+        )
+    yield e.LimitsSet(command.limits, run.limits)
+    yield from proceed(run, by.now_ms)
+
+
+def resolve(run: RunState, command: c.ResolveBlock, by: By) -> Iterator[e.Event]:
+    """A person did what the task waited for."""
+    open_run(run)
+    node = known_task(run, command.task)
+    if node.status != "blocked":
+        raise Refused(Code.VERSION_CONFLICT, f"task {node.id} is {node.status}, not blocked")
+    yield e.TaskUnblocked(node.id, command.note)
+    if run.status == "blocked":
+        yield e.RunReopened(f"task {node.id} is resolved")
+    yield from proceed(run, by.now_ms)
+
+
+def _check_start(command: c.StartRun, entries: list[SpecEntry]) -> None:
+    _check_numbers(command)
+    tasks = {entry.spec.id: entry.spec.depends_on for entry in entries}
+    if not tasks or not command.roots:
+        raise Refused(Code.INVALID_SPEC, "a run has at least one task and one root")
+    if len(tasks) < len(entries):
+        raise Refused(Code.IDEMPOTENCY_CONFLICT, "two tasks have the same id")
+    if len(set(command.roots)) < len(command.roots):
+        raise Refused(Code.INVALID_SPEC, "a root is named twice")
+    for id in (*command.roots, *(dep for deps in tasks.values() for dep in deps)):
+        if id not in tasks:
+            raise Refused(Code.UNKNOWN_DEPENDENCY, f"there is no task {id!r}")
+    edges = sum(len(deps) for deps in tasks.values())
+    if len(tasks) > command.limits.max_tasks or edges > command.limits.max_edges:
+        raise Refused(Code.BUDGET_EXHAUSTED, f"{len(tasks)} tasks and {edges} edges are above the limits of the run")
+    check_verifiers(command.pinned, (entry.spec for entry in entries))
+    check_acyclic(tasks)
+
+
+def _check_numbers(command: c.StartRun) -> None:
+    numbers = {name: getattr(command.limits, name) for name in Limits.__struct_fields__}
+    numbers |= {name: getattr(command.pinned, name) for name in ("max_depth", "max_decompositions")}
+    wrong = [name for name, value in numbers.items() if value <= 0]
+    if wrong:
+        raise Refused(Code.INVALID_SPEC, f"must be above zero: {', '.join(wrong)}")
+
+
+def _differences(run: RunState, command: c.StartRun) -> list[str]:
+    bound = run.bound()
+    fields = [
+        f"pinned.{name}"
+        for name in type(bound).__struct_fields__
+        if getattr(bound, name) != getattr(command.pinned, name)
+    ]
+    if command.roots != run.roots:
+        fields.append("roots")
+    return fields or ["tasks"]

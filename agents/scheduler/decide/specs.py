@@ -1,0 +1,94 @@
+"""How task specs enter a graph: brought to their canonical form, hashed, and checked against what the run is bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from dagbok.events.canonical import canonical_text, sha256_hex
+from dagbok.events.codes import Code
+from dagbok.events.errors import DagbokError, Refused
+from dagbok.events.ids import ID_PATTERN
+from dagbok.events.run.values import Pinned, Spec, SpecEntry
+
+MAX_KEY_CHARS = 256
+
+
+def admit(spec: Spec, created_by: str | None = None) -> SpecEntry:
+    """The spec with canonical payloads and each dependency once, and its digest. Raises `Refused` (`invalid_spec`)."""
+    _check_shape(spec)
+    try:
+        canonical = msgspec.structs.replace(
+            spec,
+            depends_on=tuple(dict.fromkeys(spec.depends_on)),
+            contract=_payload(spec.contract),
+            inputs=_payload(spec.inputs),
+            metadata=_payload(spec.metadata),
+        )
+    except DagbokError as error:
+        raise Refused(Code.INVALID_SPEC, f"task {spec.id}: {error.message}") from error
+    return SpecEntry(canonical, sha256_hex(msgspec.json.encode(canonical)), created_by)
+
+
+def check_verifiers(pinned: Pinned, specs: Iterable[Spec]) -> None:
+    """Every verifier a spec names is one the run is bound to, for what it is to judge."""
+    for spec in specs:
+        own = pinned.verifiers.get(spec.verifier)
+        if own is None or "candidate" not in own.judges:
+            raise Refused(
+                Code.VERIFIER_UNAVAILABLE, f"task {spec.id}: the run is not bound to verifier {spec.verifier!r}"
+            )
+        if spec.proposal_verifier is not None:
+            judge = pinned.verifiers.get(spec.proposal_verifier)
+            if judge is None or "decomposition" not in judge.judges:
+                raise Refused(
+                    Code.VERIFIER_UNAVAILABLE,
+                    f"task {spec.id}: the run is not bound to a verifier {spec.proposal_verifier!r} of decompositions",
+                )
+
+
+def check_acyclic(edges: Mapping[str, Iterable[str]]) -> None:
+    """Refuse a circle among tasks (id → the ids it waits for; ids outside are leaves). Iterative, O(edges)."""
+    waiting = {task: sum(dep in edges for dep in deps) for task, deps in edges.items()}
+    dependents: dict[str, list[str]] = {}
+    for task, deps in edges.items():
+        for dep in deps:
+            if dep in edges:
+                dependents.setdefault(dep, []).append(task)
+    done = [task for task, count in waiting.items() if not count]
+    for task in done:
+        for dependent in dependents.get(task, ()):
+            waiting[dependent] -= 1
+            if not waiting[dependent]:
+                done.append(dependent)
+    if len(done) < len(edges):
+        circle = sorted(task for task, count in waiting.items() if count)[:10]
+        raise Refused(Code.CYCLE, f"tasks wait for each other in a circle: {', '.join(circle)}")
+
+
+def _check_shape(spec: Spec) -> None:
+    problem = _shape_problem(spec)
+    if problem:
+        raise Refused(Code.INVALID_SPEC, f"task {spec.id[:140]!r}: {problem}")
+
+
+def _shape_problem(spec: Spec) -> str | None:
+    if ID_PATTERN.fullmatch(spec.id) is None:
+        return "an id is 1 to 128 of the characters A-Z a-z 0-9 . _ -"
+    if not spec.goal.strip():
+        return "the goal is blank"
+    for name, key in (("worker", spec.worker), ("verifier", spec.verifier), ("pool", spec.pool)):
+        if not key.strip() or len(key) > MAX_KEY_CHARS:
+            return f"the {name} is blank or longer than {MAX_KEY_CHARS} characters"
+    if spec.id in spec.depends_on:
+        return "it depends on itself"
+    numbers = (spec.timeout_ms, spec.lease_ms, spec.max_attempts)
+    if any(number is not None and number <= 0 for number in numbers):
+        return "timeout, lease and attempts must be above zero"
+    return None
+
+
+def _payload(text: msgspec.Raw) -> msgspec.Raw:
+    # Raw of a decoded command is a view into the whole message: the copy lets go of it.
+    return msgspec.Raw(canonical_text(bytes(text)))

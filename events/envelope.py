@@ -1,0 +1,161 @@
+"""What travels between processes beside commits: commands, dispatches and replies (`messages.md`, sections 1, 5 and 7)."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final, Literal
+
+import msgspec
+
+from dagbok.events.log.port import Record
+from dagbok.events.run.commands import RunCommand
+from dagbok.events.run.values import NULL, ArtifactItem, ArtifactRef, AttemptKind, Failure, Phase, SecurityContext, Spec
+
+ENVELOPE_VERSION: Final = 1
+REPLY_TO: Final = "reply_to"
+"""Loose header of a command: where the answer goes."""
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A request, as it stands in `commands`. `id` is 128 random bits of the sender, or derived for what follows from a
+    commit; `first_sent_ms` is the sender's clock and may only refuse; `actor` is who asks, from authentication."""
+
+    v: int = ENVELOPE_VERSION
+    type: str
+    version: int
+    id: str
+    tenant: str
+    project: str
+    stream: str
+    actor: str
+    first_sent_ms: int
+    cause: str | None = None
+    data: msgspec.Raw
+
+
+class Sender(msgspec.Struct, frozen=True):
+    """In whose name commands are sent."""
+
+    tenant: str
+    project: str
+    actor: str
+
+
+def run_command(
+    sender: Sender, stream: str, command: RunCommand, *, id: str, now_ms: int, cause: str | None = None
+) -> Command:
+    """The envelope of a command to a run."""
+    return Command(
+        type=type(command).__name__,
+        version=command.version,
+        id=id,
+        tenant=sender.tenant,
+        project=sender.project,
+        stream=stream,
+        actor=sender.actor,
+        first_sent_ms=now_ms,
+        cause=cause,
+        data=msgspec.Raw(msgspec.json.encode(command)),
+    )
+
+
+def command_record(command: Command, reply_to: str | None = None) -> Record:
+    """The log record of a command; `reply_to` asks for an answer."""
+    value = msgspec.json.encode(command)
+    return Record(command.stream, value, {REPLY_TO: reply_to}) if reply_to else Record(command.stream, value)
+
+
+_command_decoder = msgspec.json.Decoder(Command)
+
+
+def decode_command(value: bytes) -> Command:
+    """The envelope in a record of `commands`. Raises `msgspec.MsgspecError` when it is none."""
+    return _command_decoder.decode(value)
+
+
+def command_hash(value: bytes) -> str:
+    """What a commit says of its command: SHA-256 of the record value."""
+    return sha256(value).hexdigest()
+
+
+class Input(msgspec.Struct, frozen=True, gc=False):
+    """An artifact of a dependency that a worker may read. `inline` when the dispatch carries its bytes."""
+
+    task: str
+    artifact: ArtifactRef
+    inline: bytes | None = None
+
+
+class Problem(msgspec.Struct, frozen=True, gc=False):
+    """Why the attempt before did not end well: a failure, or the diagnostics of a verdict, or the note of a resolve."""
+
+    code: str
+    failure: Failure | None = None
+    diagnostics: msgspec.Raw = NULL
+    note: str = ""
+
+
+class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Work for a pool, derived from a confirmed commit. It may be lost or come twice: the claim decides.
+
+    `opened_at` is the commit that opened the attempt (partition, offset); `manifest` stands for `inputs` when they would
+    be too many for one message (a JSON list of them, in the artifact store)."""
+
+    v: int = ENVELOPE_VERSION
+    kind: Literal["work", "review"]
+    tenant: str
+    project: str
+    run: str
+    task: str
+    epoch: int
+    phase: Phase
+    pool: str
+    key: str
+    input_hash: str
+    opened_at: tuple[int, int]
+    cause: str
+    spec: Spec
+    lease_ms: int
+    attempt: int
+    failures: int
+    context: SecurityContext
+    inputs: tuple[Input, ...] = ()
+    manifest: ArtifactRef | None = None
+    problem: Problem | None = None
+    candidate: tuple[ArtifactItem, ...] = ()
+    candidate_refs: tuple[ArtifactRef, ...] = ()
+    outputs: msgspec.Raw = NULL
+    proposal: msgspec.Raw = NULL
+    subject: tuple[str, ...] = ()
+    graph_revision: int = 0
+
+    @property
+    def attempt_kind(self) -> AttemptKind:
+        """The kind of attempt that this dispatch offers."""
+        return "work" if self.kind == "work" else "verify"
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer", tag_field="type"):
+    """What became of a command: the commit at (partition, offset), the code when refused, the events when accepted."""
+
+    v: int = ENVELOPE_VERSION
+    id: str
+    accepted: bool
+    at: tuple[int, int]
+    code: str | None = None
+    reason: str = ""
+    advice: str = ""
+    retry: bool = False
+    events: tuple[str, ...] = ()
+
+
+class CancelHint(msgspec.Struct, frozen=True, kw_only=True, tag="cancel_hint", tag_field="type"):
+    """The fast way to tell a worker that its attempt is closed; the refused renewal is the sure one."""
+
+    v: int = ENVELOPE_VERSION
+    run: str
+    task: str
+    epoch: int
+
+
+Reply = Answer | CancelHint

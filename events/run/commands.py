@@ -1,0 +1,189 @@
+"""The commands of a run: requests, which its decider may refuse (`docs/design/messages.md`, section 5).
+
+Decided in `agents/scheduler/decide/`; the events they cause are in `events/run/events.py`.
+Commands of clients are repeatable by id, the others by state (epoch, claim, deadline).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from dagbok.events.run.values import (
+    Claim,
+    Failure,
+    Limits,
+    OutcomeData,
+    Pinned,
+    Report,
+    SecurityContext,
+    Spec,
+    Usage,
+    Value,
+)
+
+
+class RunCommand(Value, frozen=True):
+    """Base of the commands of a run; the class name is the `type` of the envelope."""
+
+    version: ClassVar[int] = 1
+
+
+class StartRun(RunCommand, frozen=True):
+    """Begin a run with its first tasks. The same start again is a repeat; another one under the same id is refused."""
+
+    tasks: tuple[Spec, ...]
+    roots: tuple[str, ...]
+    pinned: Pinned
+    limits: Limits = Limits()
+    context: SecurityContext = SecurityContext(user="local")
+
+
+class PauseRun(RunCommand, frozen=True):
+    """No attempt opens, starts or is dispatched until `ResumeRun`; what runs may finish."""
+
+    reason: str = ""
+
+
+class ResumeRun(RunCommand, frozen=True):
+    """Go on after `PauseRun`."""
+
+    reason: str = ""
+
+
+class CancelRun(RunCommand, frozen=True):
+    """End the run: every open task is cancelled, every attempt closed."""
+
+    reason: str = ""
+
+
+class SetLimits(RunCommand, frozen=True):
+    """Raise limits; none may become smaller."""
+
+    limits: Limits
+
+
+class ResolveBlock(RunCommand, frozen=True):
+    """A person did what a blocked task waits for: it may run again."""
+
+    task: str
+    note: str = ""
+
+
+class StartAttempt(RunCommand, frozen=True):
+    """Claim an open attempt before running it. The first claim decided binds the epoch."""
+
+    task: str
+    epoch: int
+    claim: Claim
+    reply_to: str | None = None
+
+
+class Renewal(Value, frozen=True, array_like=True):
+    """One lease to renew: task, epoch, claim."""
+
+    task: str
+    epoch: int
+    claim: Claim
+
+
+class RenewLeases(RunCommand, frozen=True):
+    """Renew the leases of one process in one run."""
+
+    renewals: tuple[Renewal, ...]
+
+
+class SubmitOutcome(RunCommand, frozen=True):
+    """What a worker returned. A pure worker may leave `StartAttempt` out: this then claims and closes the attempt."""
+
+    task: str
+    epoch: int
+    claim: Claim
+    input_hash: str
+    outcome: OutcomeData
+    usage: Usage = Usage()
+
+
+class FailAttempt(RunCommand, frozen=True):
+    """The attempt failed; the cause is kept."""
+
+    task: str
+    epoch: int
+    claim: Claim
+    failure: Failure
+
+
+class ReleaseAttempt(RunCommand, frozen=True):
+    """Hand an attempt back on shutdown; nothing is counted."""
+
+    task: str
+    epoch: int
+    claim: Claim
+
+
+class RejectAttempt(RunCommand, frozen=True):
+    """This process serves other keys: the attempt stays open, visibly."""
+
+    task: str
+    epoch: int
+    process: str
+    serves: tuple[str, ...] = ()
+
+
+class SubmitVerdict(RunCommand, frozen=True):
+    """What a verifier says of a candidate or a decomposition. The binding of `report` is compared when it is decided."""
+
+    task: str
+    epoch: int
+    claim: Claim
+    report: Report
+
+
+class FireTimer(RunCommand, frozen=True):
+    """A deadline of the state has passed: of a lease, a timeout (both of an attempt), or a backoff."""
+
+    kind: Literal["lease", "timeout", "backoff"]
+    task: str
+    epoch: int
+    deadline_ms: int
+
+
+class ReportGone(RunCommand, frozen=True):
+    """A process is surely gone (its lock is free): what it claimed is lost now rather than when its leases end."""
+
+    process: str
+
+
+CLIENT_COMMANDS: frozenset[str] = frozenset(
+    command.__name__ for command in (StartRun, PauseRun, ResumeRun, CancelRun, SetLimits, ResolveBlock)
+)
+"""Commands that are remembered by id for seven days of log time."""
+
+RUN_COMMANDS: dict[str, type[RunCommand]] = {
+    command.__name__: command
+    for command in (
+        StartRun,
+        PauseRun,
+        ResumeRun,
+        CancelRun,
+        SetLimits,
+        ResolveBlock,
+        StartAttempt,
+        RenewLeases,
+        SubmitOutcome,
+        FailAttempt,
+        ReleaseAttempt,
+        RejectAttempt,
+        SubmitVerdict,
+        FireTimer,
+        ReportGone,
+    )
+}
+
+_DECODERS = {name: msgspec.json.Decoder(command) for name, command in RUN_COMMANDS.items()}
+
+
+def decode_run_command(type_name: str, data: bytes | msgspec.Raw) -> RunCommand:
+    """The command of a known type. Raises `msgspec.MsgspecError` when the data does not fit it."""
+    return _DECODERS[type_name].decode(data)

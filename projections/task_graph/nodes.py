@@ -1,0 +1,66 @@
+"""The few moves that every event is made of: status with its counters, the ready heap, opening and closing an attempt."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from dagbok.projections.task_graph.state import Attempt, RunState, TaskNode, TaskStatus
+
+
+def set_status(run: RunState, node: TaskNode, status: TaskStatus) -> None:
+    """Move a task to `status` and keep the counters of the run true."""
+    run.counts[node.status] -= 1
+    run.counts[status] = run.counts.get(status, 0) + 1
+    node.status = status
+
+
+def make_ready(run: RunState, node: TaskNode) -> None:
+    """The task may run as soon as the run lets it: by priority, then in the order in which tasks came."""
+    set_status(run, node, "ready")
+    heappush(run.ready, (-node.spec.priority, node.order, node.id))
+
+
+def ask_review(run: RunState, node: TaskNode) -> None:
+    """What the task has staged awaits a verdict."""
+    set_status(run, node, "verifying")
+    run.reviews.append(node.id)
+
+
+def open_attempt(run: RunState, node: TaskNode, attempt: Attempt) -> None:
+    """Give the task its one present attempt."""
+    node.epoch = attempt.epoch
+    node.attempt = attempt
+    run.active[node.id] = None
+    if attempt.kind == "verify":
+        run.reviews.remove(node.id)
+    elif node.status == "backoff":
+        set_status(run, node, "ready")
+    drop_stale(run)
+
+
+def close_attempt(run: RunState, node: TaskNode) -> None:
+    """The task has no attempt any more."""
+    node.attempt = None
+    run.active.pop(node.id, None)
+
+
+def give_up(run: RunState, node: TaskNode, status: TaskStatus) -> None:
+    """The task stops here: no attempt, nothing that awaits one."""
+    close_attempt(run, node)
+    if node.id in run.reviews:
+        run.reviews.remove(node.id)
+    set_status(run, node, status)
+    drop_stale(run)
+
+
+def drop_stale(run: RunState) -> None:
+    """Keep the tops of both heaps true, so that a decider only has to look at them."""
+    ready, backoffs, tasks = run.ready, run.backoffs, run.tasks
+    while ready and (tasks[ready[0][2]].status != "ready" or tasks[ready[0][2]].attempt is not None):
+        heappop(ready)
+    while backoffs and not _waits(tasks[backoffs[0][2]], backoffs[0][0]):
+        heappop(backoffs)
+
+
+def _waits(node: TaskNode, due_ms: int) -> bool:
+    return node.status == "backoff" and node.due_ms == due_ms

@@ -1,0 +1,53 @@
+"""Folds of the events that settle a task for now: backed off, blocked, unblocked, failed."""
+
+from __future__ import annotations
+
+from heapq import heappush
+
+from dagbok.events.run import events as e
+from dagbok.projections.task_graph.attempts import problem_at
+from dagbok.projections.task_graph.nodes import ask_review, give_up, make_ready, set_status
+from dagbok.projections.task_graph.state import At, RunState
+
+REVIEW_AGAIN = frozenset(("verifier_error", "verifier_unavailable", "poison"))
+"""Codes of a block that leaves the candidate as it is: resolving it asks the verifier again, not the worker."""
+
+
+def task_backed_off(run: RunState, event: e.TaskBackedOff, at: At) -> None:
+    """The next attempt opens at `due_ms`."""
+    node = run.tasks[event.task]
+    node.staged = None
+    node.due_ms = event.due_ms
+    set_status(run, node, "backoff")
+    heappush(run.backoffs, (event.due_ms, node.order, node.id))
+
+
+def task_blocked(run: RunState, event: e.TaskBlocked, at: At) -> None:
+    """Waits for a person."""
+    node = run.tasks[event.task]
+    if node.attempt is not None and node.attempt.kind == "work":
+        node.worked_by = (at.command_id, at.offset)
+        node.problem = problem_at(at, event.code, event.reason)
+    if event.code not in REVIEW_AGAIN:
+        node.staged = None
+    give_up(run, node, "blocked")
+    run.blocked[node.id] = event.code
+
+
+def task_unblocked(run: RunState, event: e.TaskUnblocked, at: At) -> None:
+    """Runs again, or is reviewed again when its candidate is still staged."""
+    node = run.tasks[event.task]
+    node.note = problem_at(at, run.blocked.pop(node.id), event.note) if event.note else None
+    node.verifier_errors = node.lost = 0
+    if node.staged is not None:
+        ask_review(run, node)
+    else:
+        make_ready(run, node)
+
+
+def task_failed(run: RunState, event: e.TaskFailed, at: At) -> None:
+    """Closed; a command may start it again."""
+    node = run.tasks[event.task]
+    node.staged = None
+    give_up(run, node, "failed")
+    run.failed[node.id] = event.code

@@ -1,0 +1,175 @@
+"""The state of one run, indexed so that a command costs what it touches, however large the run is.
+
+Changed by `evolve.py` alone; read by `agents/scheduler/`. It holds ids, statuses, digests and control values, and specs
+as opaque values, but no payload bytes: those stay in the log, where `Place` finds them, or in the artifact store.
+Everything here can be written to a snapshot and read back equal.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from dagbok.events.ids import ZERO_HASH
+from dagbok.events.run.values import (
+    NULL,
+    ArtifactRef,
+    AttemptKind,
+    Claim,
+    Decompose,
+    Limits,
+    Phase,
+    Pinned,
+    SecurityContext,
+    Spec,
+)
+
+RunStatus = Literal["running", "paused", "blocked", "succeeded", "failed", "cancelled"]
+TaskStatus = Literal[
+    "waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "failed", "cancelled"
+]
+
+FINAL_RUN: frozenset[RunStatus] = frozenset(("succeeded", "cancelled"))
+CLOSED_RUN: frozenset[RunStatus] = frozenset(("succeeded", "cancelled", "failed"))
+FINAL_TASK: frozenset[TaskStatus] = frozenset(("verified", "cancelled"))
+ACTIVE_TASK: tuple[TaskStatus, ...] = ("ready", "running", "verifying", "backoff")
+"""While a task has one of these, the run can go on by itself."""
+
+
+class At(msgspec.Struct, frozen=True, gc=False):
+    """Where an event stands and when it was decided: what a fold may know beside the event."""
+
+    partition: int
+    offset: int
+    index: int
+    now_ms: int
+    command_id: str
+
+
+class Attempt(msgspec.Struct):
+    """The attempt of a task that is open or running now. Times are log time in milliseconds."""
+
+    epoch: int
+    kind: AttemptKind
+    phase: Phase
+    input_hash: str
+    opened_ms: int
+    opened_at: tuple[int, int]
+    claim: Claim | None = None
+    reply_to: str | None = None
+    lease_until_ms: int = 0
+    timeout_at_ms: int | None = None
+    unserved: int = 0
+    started_by: tuple[str, int] = ("", -1)
+
+
+class Staged(msgspec.Struct, frozen=True):
+    """What awaits a verdict: a candidate's artifacts and control values, or a proposal. `subject` binds the report."""
+
+    kind: Literal["candidate", "decomposition"]
+    phase: Phase
+    subject: tuple[str, ...]
+    artifacts: tuple[ArtifactRef, ...] = ()
+    outputs: msgspec.Raw = NULL
+    proposal: Decompose | None = None
+    place: tuple[int, int] = (0, 0)
+
+
+class ProblemRef(msgspec.Struct, frozen=True):
+    """Where the log tells what went wrong before: offset of the commit, index of the event, and a hash for the input."""
+
+    code: str
+    offset: int
+    event: int
+    hash: str
+
+
+class TaskNode(msgspec.Struct):
+    """A task: its spec, its place in the graph, its counters, its present attempt, and what it published.
+
+    `worked_by` and `judged_by` name the command that closed the last attempt of each kind, and the offset of its commit:
+    the same command again is a repeat, whatever became of the task since."""
+
+    spec: Spec
+    spec_hash: str
+    order: int
+    depth: int
+    created_by: str | None
+    deps: list[str]
+    status: TaskStatus = "waiting"
+    dependents: list[str] = []
+    open_deps: int = 0
+    epoch: int = 0
+    failures: int = 0
+    lost: int = 0
+    verifier_errors: int = 0
+    decompositions: int = 0
+    due_ms: int = 0
+    attempt: Attempt | None = None
+    staged: Staged | None = None
+    problem: ProblemRef | None = None
+    note: ProblemRef | None = None
+    root: bool = False
+    published: tuple[ArtifactRef, ...] = ()
+    outputs: msgspec.Raw = NULL
+    worked_by: tuple[str, int] = ("", -1)
+    judged_by: tuple[str, int] = ("", -1)
+
+    @property
+    def id(self) -> str:
+        """The id of the task, unique in its run."""
+        return self.spec.id
+
+    @property
+    def phase(self) -> Phase:
+        """A task that was decomposed integrates what its children made."""
+        return "integrate" if self.decompositions else "solve"
+
+
+class RunState(msgspec.Struct):
+    """A run. `ready` and `backoffs` are heaps, `reviews` is a queue; `active` has the tasks with an attempt, in the order
+    in which they were opened; `counts` has the tasks per status."""
+
+    run: str
+    tenant: str
+    project: str
+    status: RunStatus | None = None
+    pinned: Pinned | None = None
+    limits: Limits = Limits()
+    context: SecurityContext = SecurityContext(user="")
+    context_hash: str = ""
+    start_digest: str = ""
+    roots: tuple[str, ...] = ()
+    graph_revision: int = 0
+    edges: int = 0
+    open_roots: int = 0
+    tasks: dict[str, TaskNode] = {}
+    counts: dict[TaskStatus, int] = {}
+    ready: list[tuple[int, int, str]] = []
+    backoffs: list[tuple[int, int, str]] = []
+    reviews: list[str] = []
+    active: dict[str, None] = {}
+    blocked: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    stream_seq: int = 0
+    stream_head: str = ZERO_HASH
+    started_ms: int = 0
+    started_offset: int = -1
+    closed_ms: int = 0
+
+    @property
+    def stream(self) -> str:
+        """The stream that this run's commits belong to."""
+        return "run:" + self.run
+
+    @property
+    def exists(self) -> bool:
+        """False until `RunStarted`."""
+        return self.status is not None
+
+    def bound(self) -> Pinned:
+        """The pinned values of a run that exists."""
+        if self.pinned is None:
+            raise LookupError(f"run {self.run} has not started")
+        return self.pinned
