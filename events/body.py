@@ -56,8 +56,8 @@ def encode_body(events: Sequence[Event]) -> tuple[bytes, Codec, int]:
 def decode_body(stored: bytes | memoryview, codec: str, raw_size: int) -> list[Event]:
     """The events of an effective commit, at their present versions.
 
-    Raises `FormatTooNew` for a codec, type or version that this code does not know: the reader must halt, because going on
-    without the event would give a wrong state. Raises `LogCorrupt` when the bytes are no body.
+    Raises `FormatTooNew` for a codec, type or version that this code does not know: the reader must halt, because
+    going on without the event would give a wrong state. Raises `LogCorrupt` when the bytes are no body.
     """
     raw = _decompress(stored, codec, raw_size)
     try:

@@ -1,4 +1,5 @@
-"""What travels between processes beside commits: commands, dispatches and replies (`messages.md`, sections 1, 5 and 7)."""
+"""What travels between processes beside commits: commands, dispatches and replies (`messages.md`, sections 1, 5 and
+7)."""
 
 from __future__ import annotations
 
@@ -98,8 +99,8 @@ class Problem(msgspec.Struct, frozen=True, gc=False):
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     """Work for a pool, derived from a confirmed commit. It may be lost or come twice: the claim decides.
 
-    `opened_at` is the commit that opened the attempt (partition, offset); `manifest` stands for `inputs` when they would
-    be too many for one message (a JSON list of them, in the artifact store)."""
+    `opened_at` is the commit that opened the attempt (partition, offset); `manifest` stands for `inputs` when they
+    would be too many for one message (a JSON list of them, in the artifact store)."""
 
     v: int = ENVELOPE_VERSION
     kind: Literal["work", "review"]

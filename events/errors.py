@@ -15,8 +15,8 @@
         ├── ArtifactDamaged     its bytes are not the ones that were stored
         └── ArtifactTooLarge    above the size limit
 
-Two questions have an answer on every error: may the same request succeed later (`retry`), and whose fault is it (`fault`)?
-A user sees one line, `str(error)`; a log sees the cause, kept by ``raise … from``.
+Two questions have an answer on every error: may the same request succeed later (`retry`), and whose fault is it
+(`fault`)? A user sees one line, `str(error)`; a log sees the cause, kept by ``raise … from``.
 """
 
 from __future__ import annotations

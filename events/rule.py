@@ -1,8 +1,8 @@
 """The one rule of the log: which commits count (`docs/design/architecture.md`, section 3.2).
 
-A reader applies a commit if and only if it was decided on exactly the history that the reader has: `after` and `prev` of
-the seal both equal its own. Everything else is void for everybody. Every reader and every writer goes through this file.
-The rule was checked by the models in `docs/design/models/`; both conditions are needed.
+A reader applies a commit if and only if it was decided on exactly the history that the reader has: `after` and `prev`
+of the seal both equal its own. Everything else is void for everybody. Every reader and every writer goes through this
+file. The rule was checked by the models in `docs/design/models/`; both conditions are needed.
 """
 
 from __future__ import annotations

@@ -132,7 +132,8 @@ class RejectAttempt(RunCommand, frozen=True):
 
 
 class SubmitVerdict(RunCommand, frozen=True):
-    """What a verifier says of a candidate or a decomposition. The binding of `report` is compared when it is decided."""
+    """What a verifier says of a candidate or a decomposition. The binding of `report` is compared when it is
+    decided."""
 
     task: str
     epoch: int

@@ -1,4 +1,5 @@
-"""Values that stand inside the commands and events of a run. Frozen; their defaults are part of the format and never change."""
+"""Values that stand inside the commands and events of a run. Frozen; their defaults are part of the format and never
+change."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ class Value(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Spec(Value, frozen=True):
-    """A task as the log keeps it: made once from a `TaskSpec`, never changed. `goal`, `contract`, `inputs` and `metadata`
-    are payload: canonical JSON that deciders and folds never look into."""
+    """A task as the log keeps it: made once from a `TaskSpec`, never changed. `goal`, `contract`, `inputs` and
+    `metadata` are payload: canonical JSON that deciders and folds never look into."""
 
     id: str
     goal: str

@@ -1,7 +1,7 @@
 """How events change the state of a run: `evolve(run, event, at)`.
 
-Events are written by `agents/scheduler/decide/`; the state is in `state.py`. No clock, no random, no I/O, and no payload is
-looked into. The folds stand by subject in `lifecycle.py`, `graph.py`, `attempts.py` and `outcomes.py`.
+Events are written by `agents/scheduler/decide/`; the state is in `state.py`. No clock, no random, no I/O, and no
+payload is looked into. The folds stand by subject in `lifecycle.py`, `graph.py`, `attempts.py` and `outcomes.py`.
 """
 
 from __future__ import annotations

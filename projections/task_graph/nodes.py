@@ -1,4 +1,5 @@
-"""The few moves that every event is made of: status with its counters, the ready heap, opening and closing an attempt."""
+"""The few moves that every event is made of: status with its counters, the ready heap, opening and closing an
+attempt."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ class Staged(msgspec.Struct, frozen=True):
 
 
 class ProblemRef(msgspec.Struct, frozen=True):
-    """Where the log tells what went wrong before: offset of the commit, index of the event, and a hash for the input."""
+    """Where the log tells what went wrong before: offset of the commit, index of the event, and a hash for the
+    input."""
 
     code: str
     offset: int
@@ -88,8 +89,8 @@ class ProblemRef(msgspec.Struct, frozen=True):
 class TaskNode(msgspec.Struct):
     """A task: its spec, its place in the graph, its counters, its present attempt, and what it published.
 
-    `worked_by` and `judged_by` name the command that closed the last attempt of each kind, and the offset of its commit:
-    the same command again is a repeat, whatever became of the task since."""
+    `worked_by` and `judged_by` name the command that closed the last attempt of each kind, and the offset of its
+    commit: the same command again is a repeat, whatever became of the task since."""
 
     spec: Spec
     spec_hash: str
@@ -128,8 +129,8 @@ class TaskNode(msgspec.Struct):
 
 
 class RunState(msgspec.Struct):
-    """A run. `ready` and `backoffs` are heaps, `reviews` is a queue; `active` has the tasks with an attempt, in the order
-    in which they were opened; `counts` has the tasks per status."""
+    """A run. `ready` and `backoffs` are heaps, `reviews` is a queue; `active` has the tasks with an attempt, in the
+    order in which they were opened; `counts` has the tasks per status."""
 
     run: str
     tenant: str

@@ -1,10 +1,11 @@
 """The decider of runs: `decide(run, command, by) -> events`, plain functions that read nothing but their arguments.
 
-Commands are in `events/run/commands.py`, events in `events/run/events.py`, state and folds in `projections/task_graph/`.
+Commands are in `events/run/commands.py`, events in `events/run/events.py`, state and folds in
+`projections/task_graph/`.
 
-A decider is a generator. Each event it yields is folded into the state (`evolve`) before it goes on, so what follows from
-an event, such as tasks that wake or a run that ends, is read from the state and never computed twice. It refuses only
-before its first event: a refused command leaves the state as it was. `docs/adr/` says why.
+A decider is a generator. Each event it yields is folded into the state (`evolve`) before it goes on, so what follows
+from an event, such as tasks that wake or a run that ends, is read from the state and never computed twice. It refuses
+only before its first event: a refused command leaves the state as it was. `docs/adr/` says why.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rules of the graph that every decomposition is held to, whoever judges it: the `structure` check.
 
-The order of the checks is that of the reference (LightDAG 2.4). The cost is that of the proposal and of the tasks that wait
-for its parent, never of the whole run.
+The order of the checks is that of the reference (LightDAG 2.4). The cost is that of the proposal and of the tasks
+that wait for its parent, never of the whole run.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def refuse(
     usage: Usage,
     by: By,
 ) -> Iterator[Event]:
-    """A stale revision costs nothing: the task runs again at once on the present graph. Any other breach is deterministic,
-    so it is not retried: the task is blocked with the code until a person resolves it."""
+    """A stale revision costs nothing: the task runs again at once on the present graph. Any other breach is
+    deterministic, so it is not retried: the task is blocked with the code until a person resolves it."""
     stale = error.code is Code.VERSION_CONFLICT
     yield DecompositionRefused(
         task=parent.id,
@@ -151,8 +151,8 @@ def _check_edges(run: RunState, entries: list[SpecEntry], proposal: Decompose) -
 
 
 def _check_circles(run: RunState, parent: TaskNode, entries: list[SpecEntry], proposal: Decompose) -> None:
-    """The only edges that leave an existing task leave the parent. So a circle is among the new tasks, or it leads from the
-    parent through an existing task that waits for the parent."""
+    """The only edges that leave an existing task leave the parent. So a circle is among the new tasks, or it leads
+    from the parent through an existing task that waits for the parent."""
     edges = {entry.spec.id: entry.spec.depends_on for entry in entries}
     check_acyclic(edges)
     targets = {dep for deps in edges.values() for dep in deps if dep not in edges} | set(proposal.reuse)

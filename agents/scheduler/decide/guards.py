@@ -24,7 +24,8 @@ def open_run(run: RunState) -> None:
 
 
 def present_attempt(run: RunState, task: str, epoch: int, by: By) -> tuple[TaskNode, Attempt]:
-    """The attempt that `epoch` names, if it is the present one. The command that closed it gets its first answer again."""
+    """The attempt that `epoch` names, if it is the present one. The command that closed it gets its first answer
+    again."""
     node = known_task(run, task)
     for command_id, offset in (node.worked_by, node.judged_by):
         if command_id == by.command_id:

@@ -63,8 +63,8 @@ def _opened(run: RunState, node: TaskNode, kind: AttemptKind) -> AttemptOpened:
 
 
 def judge_of(run: RunState, node: TaskNode) -> str:
-    """Which verifier judges what the task has staged, or would stage: its own for candidates; for decompositions the one it
-    names for them, else its own if that judges decompositions, else the built-in structure check."""
+    """Which verifier judges what the task has staged, or would stage: its own for candidates; for decompositions the
+    one it names for them, else its own if that judges decompositions, else the built-in structure check."""
     if node.staged is not None and node.staged.kind == "candidate":
         return node.spec.verifier
     return decomposition_judge(run, node)

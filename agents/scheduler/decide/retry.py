@@ -38,8 +38,8 @@ def after_loss(run: RunState, node: TaskNode, kind: str) -> Iterator[Event]:
 
 
 def backoff_ms(run: RunState, node: TaskNode) -> int:
-    """Doubles with each failure up to the limit; between half and the whole of it, by a hash instead of a random number, so
-    that the same history gives the same deadline."""
+    """Doubles with each failure up to the limit; between half and the whole of it, by a hash instead of a random
+    number, so that the same history gives the same deadline."""
     full = min(run.limits.backoff_max_ms, run.limits.backoff_base_ms * (1 << min(node.failures - 1, 30)))
     seed = sha256(f"{run.run}/{node.id}/{node.epoch}".encode()).digest()
     return full // 2 + (full - full // 2) * int.from_bytes(seed[:4], "big") // 2**32

@@ -20,7 +20,8 @@ from dagbok.projections.task_graph.state import RunState
 
 
 def start(run: RunState, command: c.StartRun, by: By) -> Iterator[e.Event]:
-    """The run begins with its first tasks. The same start again is a repeat; another is refused, naming what differs."""
+    """The run begins with its first tasks. The same start again is a repeat; another is refused, naming what
+    differs."""
     entries = [admit(spec) for spec in command.tasks]
     digest = sha256_hex(msgspec.json.encode((entries, command.roots, command.pinned), order="deterministic"))
     if run.exists:

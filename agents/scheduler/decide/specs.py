@@ -1,4 +1,5 @@
-"""How task specs enter a graph: brought to their canonical form, hashed, and checked against what the run is bound to."""
+"""How task specs enter a graph: brought to their canonical form, hashed, and checked against what the run is bound
+to."""
 
 from __future__ import annotations
 
