@@ -7,7 +7,6 @@ What makes it durable and fast stands in `sqlite_writer.py`; the file in `sqlite
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from dagbok.events.log.clock import Clock, system_ms
 from dagbok.events.log.port import Bounds, Record, StoredRecord, Topic
 from dagbok.events.log.sqlite_delete import delete_some
 from dagbok.events.log.sqlite_reader import Reader
-from dagbok.events.log.sqlite_schema import BUSY_TIMEOUT_S, explain, prepare
+from dagbok.events.log.sqlite_schema import BUSY_TIMEOUT_S, FAILURES, explain, prepare
 from dagbok.events.log.sqlite_waiters import Waiters
 from dagbok.events.log.sqlite_writer import Writer
 
@@ -52,7 +51,7 @@ class SqliteLog:
         prepare(path, busy_timeout_s)
         try:
             return cls(path, clock, busy_timeout_s)
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise explain(error, path) from error
 
     @property

@@ -17,7 +17,7 @@ import msgspec
 from dagbok.events.errors import LogCorrupt, LogLost
 from dagbok.events.log.checks import TOPICS
 from dagbok.events.log.port import NO_HEADERS, Bounds, StoredRecord, Topic
-from dagbok.events.log.sqlite_schema import connect, explain
+from dagbok.events.log.sqlite_schema import FAILURES, connect, explain
 
 READ_BYTES: Final = 8 * 1024 * 1024
 """A read ends with the record that takes its values to this size, so that `limit` alone does not decide on memory."""
@@ -86,7 +86,7 @@ class Reader:
         try:
             with self._lock:
                 yield self._db
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise explain(error, self._path) from error
         except msgspec.DecodeError as error:
             raise LogCorrupt(f"{self._path}: damaged headers: {error}") from error

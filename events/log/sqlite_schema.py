@@ -45,6 +45,10 @@ _CREATE: Final = (
 _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _CORRUPT: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT}
 
+Failure = sqlite3.Error | OSError | UnicodeDecodeError
+FAILURES: Final = (sqlite3.Error, OSError, UnicodeDecodeError)
+"""What a call of SQLite raises. Python cannot even decode the message when that names a damaged part of the schema."""
+
 T = TypeVar("T")
 
 
@@ -60,7 +64,7 @@ def prepare(path: Path, busy_timeout_s: float) -> None:
                 _sync_folder(path.parent)
             _check(db, path)
             while_busy(lambda: _use_wal(db, path), busy_timeout_s)
-    except (sqlite3.Error, OSError) as error:
+    except FAILURES as error:
         raise explain(error, path) from error
 
 
@@ -94,19 +98,21 @@ def while_busy(action: Callable[[], T], timeout_s: float) -> T:
         pause_s = min(pause_s * 1.5, 0.002)
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: BaseException) -> bool:
     """True when another connection holds the lock, and the same statement may succeed later."""
-    return _primary_code(error) in _BUSY
+    return isinstance(error, sqlite3.Error) and _primary_code(error) in _BUSY
 
 
-def explain(error: sqlite3.Error | OSError, path: Path) -> DagbokError:
+def explain(error: Failure, path: Path) -> DagbokError:
     """The error of dagbok that says in one line what `error` means for the log in `path`."""
     explained = _class_of(error)(f"{path}: {error}")
     explained.__cause__ = error
     return explained
 
 
-def _class_of(error: sqlite3.Error | OSError) -> type[DagbokError]:
+def _class_of(error: Failure) -> type[DagbokError]:
+    if isinstance(error, UnicodeDecodeError):
+        return LogCorrupt
     if isinstance(error, OSError):
         return StorageFailed
     code = _primary_code(error)

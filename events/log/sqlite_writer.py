@@ -23,7 +23,7 @@ from typing import Final
 from dagbok.events.log.clock import Clock
 from dagbok.events.log.port import Record, Topic
 from dagbok.events.log.sqlite_group import Pending, Tail, insert, rows_of
-from dagbok.events.log.sqlite_schema import connect, explain, is_busy, while_busy
+from dagbok.events.log.sqlite_schema import FAILURES, connect, explain, is_busy, while_busy
 
 GROUP_RECORDS: Final = 2048
 GROUP_BYTES: Final = 8 * 1024 * 1024
@@ -105,7 +105,7 @@ class Writer:
     def _begin(self) -> None:
         try:
             self._db.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
+        except FAILURES as error:
             if is_busy(error):
                 self._in_thread(self._begin_patiently, partial(self._begun, len(self._queue)))
             else:
@@ -182,7 +182,7 @@ class Writer:
         asyncio.get_running_loop().call_soon(self._next)
 
     def _explained(self, error: BaseException) -> BaseException:
-        return explain(error, self._path) if isinstance(error, sqlite3.Error) else error
+        return explain(error, self._path) if isinstance(error, FAILURES) else error
 
     # In the writer's thread, while the loop leaves the connection alone:
 
