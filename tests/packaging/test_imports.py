@@ -45,11 +45,11 @@ PLANTS = {
         "Layers: events, projections, agents, then the root BROKEN",
         "dagbok.projections.planted -> dagbok.agents.scheduler.decide",
     ),
-    "an actor knows the command line": Plant(
+    "an actor knows a module of the root": Plant(
         "agents/planted.py",
-        "import dagbok.cli",
+        "import dagbok.testing",
         "Layers: events, projections, agents, then the root BROKEN",
-        "dagbok.agents.planted -> dagbok.cli",
+        "dagbok.agents.planted -> dagbok.testing",
     ),
     "an actor knows the public surface": Plant(
         "agents/planted.py",

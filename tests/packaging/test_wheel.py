@@ -49,7 +49,7 @@ def metadata(wheel: ZipFile) -> Message:
 
 def modules_of_the_tree() -> set[str]:
     linked = {Path("dagbok", file.relative_to(ROOT)) for name in LINKED for file in (ROOT / name).rglob("*.py")}
-    return {str(path) for path in linked} | {f"dagbok/{file.name}" for file in (ROOT / "dagbok").glob("*.py")}
+    return {str(path) for path in linked} | {str(f.relative_to(ROOT)) for f in (ROOT / "dagbok").rglob("*.py")}
 
 
 def test_the_wheel_has_every_module_under_the_import_root_and_nothing_else(wheel: ZipFile) -> None:
