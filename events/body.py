@@ -19,14 +19,16 @@ MAX_RAW_BYTES: Final = 32 * 1024 * 1024
 MAX_STORED_BYTES: Final = 8 * 1024 * 1024
 
 
-class _Item(msgspec.Struct, frozen=True, gc=False):
+class StoredEvent(msgspec.Struct, frozen=True, gc=False):
+    """An event as it was recorded: its type, the version it has in the log, and its JSON (a view into the body)."""
+
     type: str
     version: int
     data: msgspec.Raw
 
 
 class _Body(msgspec.Struct, frozen=True, gc=False):
-    events: tuple[_Item, ...]
+    events: tuple[StoredEvent, ...]
 
 
 _encode = msgspec.json.Encoder().encode
@@ -59,21 +61,30 @@ def decode_body(stored: bytes | memoryview, codec: str, raw_size: int) -> list[E
     Raises `FormatTooNew` for a codec, type or version that this code does not know: the reader must halt, because
     going on without the event would give a wrong state. Raises `LogCorrupt` when the bytes are no body.
     """
+    return [decode_event(item) for item in stored_events(stored, codec, raw_size)]
+
+
+def stored_events(stored: bytes | memoryview, codec: str, raw_size: int) -> tuple[StoredEvent, ...]:
+    """The events of an effective commit as they were recorded, of any version. Raises like `decode_body`."""
     raw = _decompress(stored, codec, raw_size)
     try:
-        return [_decode_event(item) for item in _decode_body(raw).events]
+        return _decode_body(raw).events
     except msgspec.MsgspecError as error:
         raise LogCorrupt(f"the body of an effective commit cannot be read: {error}") from error
 
 
-def _decode_event(item: _Item) -> Event:
+def decode_event(item: StoredEvent) -> Event:
+    """The event at its present version. Raises like `decode_body`."""
     event = EVENTS.get(item.type)
     if event is None or item.version > event.version:
         raise FormatTooNew(f"event {item.type} version {item.version} is not known to this dagbok")
     data = (
         item.data if item.version == event.version else upcast(item.type, item.version, event.version, bytes(item.data))
     )
-    return _decoders[item.type](data)
+    try:
+        return _decoders[item.type](data)
+    except msgspec.MsgspecError as error:
+        raise LogCorrupt(f"event {item.type} of an effective commit cannot be read: {error}") from error
 
 
 def _decompress(stored: bytes | memoryview, codec: str, raw_size: int) -> bytes | memoryview:
