@@ -18,7 +18,7 @@ from dagbok.projections.artifacts import files
 from dagbok.projections.artifacts.blobs import BlobStat
 from dagbok.projections.artifacts.folders import NO_FOLDER, Folders
 from dagbok.projections.artifacts.port import MAX_SIZE_BYTES, ArtifactStore
-from dagbok.projections.artifacts.scope import is_folder_name
+from dagbok.projections.artifacts.scope import SHARD, is_folder_name
 
 _NO_FILE: Final = NO_FOLDER | {errno.EISDIR, errno.ENXIO}
 _SHARD_DEPTH: Final = 3
@@ -103,7 +103,8 @@ class LocalBlobs:
             return
         with _storage_errors(path):
             inner = self._folders.look(path, os.listdir)
-        for name in sorted(filter(is_folder_name, inner)):
+        known = SHARD.fullmatch if len(parts) == _SHARD_DEPTH - 1 else is_folder_name
+        for name in sorted(filter(known, inner)):
             yield from self._files("/".join([*parts, name]))
 
 

@@ -19,6 +19,7 @@ from dagbok.events.errors import InvalidInput
 SHA256_HEX: Final = re.compile(r"[0-9a-f]{64}")
 PLAIN_FOLDER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 HASHED_FOLDER: Final = re.compile(r"[a-z0-9_-]{0,40}~[0-9a-f]{64}")
+SHARD: Final = re.compile(r"[0-9a-f]{2}")
 
 
 class Scope(msgspec.Struct, frozen=True):

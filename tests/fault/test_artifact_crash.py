@@ -103,6 +103,18 @@ def test_killed_at_a_seam(storage: LocalStorage, seam: str, temporary: int, fina
     assert storage.files() == [storage.root / NAME]
 
 
+def test_only_leftovers_of_the_store_are_removed(storage: LocalStorage) -> None:
+    """Somebody else's temporary files may be called alike, in folders that the store would not make."""
+    temporary = ".tmp-" + "0" * 32
+    foreign = ["", "acme/", "acme/docs/", "acme/docs/zz/", "Acme/docs/ab/", "acme/.docs/ab/", "acme/docs/ab/cd/"]
+    for folder in ["acme/docs/ab/", *foreign]:
+        storage.overwrite(folder + temporary, b"half")
+    storage.pass_time()
+    report = collect_orphans(ArtifactStore(storage.blobs()), list, now_ms=storage.now_ms(), dry_run=False)
+    assert report.unfinished == 1
+    assert storage.files() == sorted(storage.root / (folder + temporary) for folder in foreign)
+
+
 def test_killed_anywhere(storage: LocalStorage) -> None:
     """What `put` answered for is there, and nothing under a final name is anything but what its name says."""
     for acknowledged in range(scale(3, 30)):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -49,11 +52,19 @@ def store(storage: LocalStorage) -> ArtifactStore:
     return ArtifactStore(storage.blobs())
 
 
-def failing(number: int) -> Callable[..., Any]:
-    def fail(*args: object, **names: object) -> None:
-        raise OSError(number, os.strerror(number))
+def failing(number: int, function: Callable[..., Any], nth: int, failed: list[str]) -> Callable[..., Any]:
+    """`function`, except that its nth call fails with this error number."""
+    calls = 0
 
-    return fail
+    def called(*args: object, **names: object) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == nth:
+            failed.append(function.__name__)
+            raise OSError(number, os.strerror(number))
+        return function(*args, **names)
+
+    return called
 
 
 def full_after_half(write: Callable[[int, memoryview], int]) -> Callable[[int, memoryview], int]:
@@ -84,18 +95,39 @@ def test_full_in_the_middle_of_a_file(
     assert store.get(ACME, SHA, len(DATA)) == DATA
 
 
-@pytest.mark.parametrize("call", ["mkdir", "open", "write", "fsync", "rename", "fchmod"])
+CALLS = [(os, "mkdir"), (os, "open"), (os, "fchmod"), (os, "write"), (os, "fsync"), (os, "rename"), (fcntl, "flock")]
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES])
-def test_any_failing_call_leaves_nothing_and_may_be_repeated(
-    storage: LocalStorage, store: ArtifactStore, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+@pytest.mark.parametrize(("module", "call"), CALLS, ids=[call for _, call in CALLS])
+def test_any_failing_call_leaves_nothing_half_done_and_may_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, call: str, number: int
 ) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(os, call, failing(number))
-        with pytest.raises(StorageFailed, match=os.strerror(number)):
-            store.put(ACME, DATA)
-    assert storage.files() == []
-    store.put(ACME, DATA)
-    assert store.get(ACME, SHA, len(DATA)) == DATA
+    """Each call of a kind fails once, the first, the second, until `put` makes no more of them."""
+    for nth in count(1):
+        storage, failed = LocalStorage(tmp_path / str(nth)), list[str]()
+        store = ArtifactStore(storage.blobs())
+        with monkeypatch.context() as patch:
+            patch.setattr(module, call, failing(number, getattr(module, call), nth, failed))
+            error = failure_of_put(store)
+        if error is None:
+            break
+        assert os.strerror(number) in error.message
+        for path in storage.files():
+            assert path == storage.root / NAME
+            assert path.read_bytes() == DATA
+        store.put(ACME, DATA)
+        assert store.get(ACME, SHA, len(DATA)) == DATA
+    assert failed == []
+    assert nth > 1
+
+
+def failure_of_put(store: ArtifactStore) -> StorageFailed | None:
+    try:
+        store.put(ACME, DATA)
+    except StorageFailed as error:
+        return error
+    return None
 
 
 def test_a_failed_repair_keeps_what_was_there(
@@ -122,7 +154,7 @@ def test_a_disk_that_cannot_be_read_is_no_absent_artifact(
     }
     store.put(ACME, DATA)
     with monkeypatch.context() as patch:
-        patch.setattr(os, call, failing(errno.EIO))
+        patch.setattr(os, call, failing(errno.EIO, getattr(os, call), 1, []))
         with pytest.raises(StorageFailed):
             uses[call]()
 
@@ -143,7 +175,7 @@ def test_an_interrupted_put_leaves_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", interrupted)
+        patch.setattr(os, "write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             store.put(ACME, DATA)
     assert storage.files() == []

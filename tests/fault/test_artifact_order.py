@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -79,6 +80,18 @@ def test_a_second_artifact_of_a_folder_costs_two_syncs(storage: LocalStorage, mo
     with recorded(monkeypatch) as calls:
         store.put(ACME, DATA)
     assert [call for call, _ in calls] == ["fsync", "rename", "fsync"]
+
+
+def test_a_folder_that_was_removed_and_made_again_is_synced_again(
+    storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ArtifactStore(storage.blobs())
+    store.put(ACME, DATA)
+    shutil.rmtree(storage.root / "acme")
+    with recorded(monkeypatch) as calls:
+        store.put(ACME, DATA)
+    _, *parents = folders_up_from(storage.root / NAME, storage.root)
+    assert set(calls[:-3]) == {("fsync", parent) for parent in parents}
 
 
 def test_an_artifact_of_another_process_is_synced_before_it_is_relied_on(
@@ -173,22 +186,24 @@ def test_an_artifact_that_vanishes_before_it_is_young_is_written_anew(
 
 
 def test_a_reader_sees_a_whole_artifact_or_none(storage: LocalStorage) -> None:
-    store, done, seen = ArtifactStore(storage.blobs()), Event(), [0]
+    store, done, seen = ArtifactStore(storage.blobs()), Event(), Event()
+    store.put(ACME, DATA)
 
     def read() -> None:
         while not done.is_set():
             try:
-                seen[0] += store.get(ACME, SHA, len(DATA)) == DATA
+                assert store.get(ACME, SHA, len(DATA)) == DATA
+                seen.set()
             except ArtifactNotFound:
                 continue
 
     with ThreadPoolExecutor(1) as pool:
         reader = pool.submit(read)
         try:
+            assert seen.wait(60)
             for _ in range(scale(100, 2000)):
-                store.put(ACME, DATA)
                 store.delete(ACME, SHA)
+                store.put(ACME, DATA)
         finally:
             done.set()
         reader.result()
-    assert seen[0] > 0
