@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from dagbok.events.log.port import Record
 from dagbok.events.run.commands import RunCommand
-from dagbok.events.run.values import NULL, ArtifactItem, ArtifactRef, AttemptKind, Failure, Phase, SecurityContext, Spec
+from dagbok.events.run.values import NULL, ArtifactRef, AttemptKind, Decompose, Failure, Phase, SecurityContext, Spec
 
 ENVELOPE_VERSION: Final = 1
 REPLY_TO: Final = "reply_to"
@@ -80,30 +80,34 @@ def command_hash(value: bytes) -> str:
 
 
 class Input(msgspec.Struct, frozen=True, gc=False):
-    """An artifact of a dependency that a worker may read. `inline` when the dispatch carries its bytes."""
+    """An artifact of a task, as a dispatch hands it over: `inline` when it carries the bytes, else read where `ref`
+    says."""
 
     task: str
-    artifact: ArtifactRef
+    ref: ArtifactRef
     inline: bytes | None = None
 
 
 class Problem(msgspec.Struct, frozen=True, gc=False):
-    """Why the attempt before did not end well: a failure, or the diagnostics of a verdict, or the note of a resolve."""
+    """Why the attempt before did not end well: its failure, the diagnostics of a verdict, or the reason of a refusal or
+    block; and the note of the person who resolved a block."""
 
     code: str
     failure: Failure | None = None
     diagnostics: msgspec.Raw = NULL
+    reason: str = ""
     note: str = ""
 
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Work for a pool, derived from a confirmed commit. It may be lost or come twice: the claim decides.
+    """An attempt offered to a pool, derived from a confirmed commit. It may be lost or come twice: the claim decides.
 
-    `opened_at` is the commit that opened the attempt (partition, offset); `manifest` stands for `inputs` when they
-    would be too many for one message (a JSON list of them, in the artifact store)."""
+    `opened_at` is the commit that opened the attempt (partition, offset). `inputs` are the published artifacts of the
+    dependencies; `problem` is what went wrong before. A review has what it judges: `candidate` with `outputs`, or a
+    `proposal`; and `subject`, the hashes that its report must name."""
 
     v: int = ENVELOPE_VERSION
-    kind: Literal["work", "review"]
+    kind: AttemptKind
     tenant: str
     project: str
     run: str
@@ -114,30 +118,22 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     input_hash: str
     opened_at: tuple[int, int]
-    cause: str
     spec: Spec
-    lease_ms: int
     attempt: int
-    failures: int
     context: SecurityContext
+    graph_revision: int
     inputs: tuple[Input, ...] = ()
-    manifest: ArtifactRef | None = None
     problem: Problem | None = None
-    candidate: tuple[ArtifactItem, ...] = ()
-    candidate_refs: tuple[ArtifactRef, ...] = ()
+    candidate: tuple[Input, ...] = ()
     outputs: msgspec.Raw = NULL
-    proposal: msgspec.Raw = NULL
+    proposal: Decompose | None = None
     subject: tuple[str, ...] = ()
-    graph_revision: int = 0
-
-    @property
-    def attempt_kind(self) -> AttemptKind:
-        """The kind of attempt that this dispatch offers."""
-        return "work" if self.kind == "work" else "verify"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer", tag_field="type"):
-    """What became of a command: the commit at (partition, offset), the code when refused, the events when accepted."""
+    """What became of a command: the commit at (partition, offset), the code when refused, the events when accepted.
+
+    `stopped`: of a renewal, the attempts (task, epoch) whose leases are not renewed."""
 
     v: int = ENVELOPE_VERSION
     id: str
@@ -148,6 +144,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer", tag_field=
     advice: str = ""
     retry: bool = False
     events: tuple[str, ...] = ()
+    stopped: tuple[tuple[str, int], ...] = ()
 
 
 class CancelHint(msgspec.Struct, frozen=True, kw_only=True, tag="cancel_hint", tag_field="type"):

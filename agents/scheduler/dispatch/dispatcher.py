@@ -1,0 +1,167 @@
+"""The dispatcher of one partition: follows confirmed commits, keeps the lanes, and sends.
+
+`confirmed` and `rebuild` only note; `send` puts on the queue what may go out now. It can lose everything it knows: the
+state says which attempts are open and not claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dagbok.agents.queue import Lane, Queue, lane_of
+from dagbok.agents.scheduler.decide.proceed import judge_of
+from dagbok.agents.scheduler.dispatch.lane import SCHEDULE_TO_START_S, WINDOW, AttemptKey, LaneState, Offer
+from dagbok.agents.scheduler.dispatch.message import build_dispatch
+from dagbok.agents.scheduler.dispatch.payloads import RecentPayloads
+from dagbok.agents.scheduler.handle import Decided
+from dagbok.events.envelope import CancelHint, Dispatch
+from dagbok.events.log.port import Log
+from dagbok.events.run import events as e
+from dagbok.events.run.values import AttemptKind
+from dagbok.projections.partition import PartitionState
+from dagbok.projections.task_graph.state import Attempt, RunState, TaskNode
+
+SETTLING = (
+    e.AttemptReleased,
+    e.AttemptClosed,
+    e.AttemptLost,
+    e.AttemptFailed,
+    e.CandidateSubmitted,
+    e.DecompositionProposed,
+    e.DecompositionAccepted,
+    e.DecompositionRefused,
+    e.VerdictRecorded,
+    e.TaskBlocked,
+)
+STOPPING = (e.AttemptClosed, e.AttemptLost, e.AttemptFailed)
+
+
+class Dispatcher:
+    """`now_s` is a monotonic clock. `window` and `schedule_to_start_s`: see `LaneState`."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        log: Log,
+        now_s: Callable[[], float],
+        *,
+        window: int = WINDOW,
+        schedule_to_start_s: float = SCHEDULE_TO_START_S,
+    ) -> None:
+        self._queue, self._log, self._now_s = queue, log, now_s
+        self._window, self._schedule_to_start_s = window, schedule_to_start_s
+        self._payloads = RecentPayloads()
+        self._lanes: dict[Lane, LaneState] = {}
+        self._open: dict[AttemptKey, LaneState] = {}
+        self._parked: dict[str, list[Offer]] = {}
+        self._claimed: dict[AttemptKey, str] = {}
+
+    def rebuild(self, state: PartitionState) -> None:
+        """Forget everything; every open attempt counts as not sent, every claimed one as running."""
+        self._lanes.clear()
+        self._open.clear()
+        self._parked.clear()
+        self._claimed.clear()
+        for run in state.runs.values():
+            for task in run.active:
+                node = run.tasks[task]
+                if node.attempt is not None:
+                    self._take_over(run, node, node.attempt)
+
+    def confirmed(self, state: PartitionState, decided: Decided) -> None:
+        """Note what a confirmed commit opens, settles and stops."""
+        stream = decided.stream
+        if stream is None:
+            return
+        run = state.runs[stream]
+        for index, event in enumerate(decided.events):
+            if isinstance(event, e.AttemptOpened):
+                self._offer(run, event.task, event.epoch, event.kind, event.pool, event.priority)
+            elif isinstance(event, SETTLING):
+                self._settle((stream, event.task, event.epoch), event)
+                if isinstance(event, e.CandidateSubmitted):
+                    self._payloads.add(decided.commit.offset, index, event)
+            elif isinstance(event, e.AttemptStarted):
+                self._claim((stream, event.task, event.epoch), event.reply_to)
+            elif isinstance(event, e.AttemptUnserved):
+                self._unserved(run, event)
+            elif isinstance(event, e.RunResumed | e.RunReopened):
+                self._resume(run)
+
+    def send(self, state: PartitionState) -> None:
+        """Put on the queue what the windows allow."""
+        now_s = self._now_s()
+        for lane, lane_state in self._lanes.items():
+            batch: list[Dispatch] = []
+            while (offer := lane_state.next(now_s)) is not None:
+                dispatch = self._dispatch(state, offer)
+                if dispatch is not None:
+                    lane_state.sent(offer, now_s)
+                    batch.append(dispatch)
+            if batch:
+                self._queue.put(lane, batch)
+
+    def next_due_s(self) -> float | None:
+        """When `send` is to be called at the latest, on the monotonic clock."""
+        return min((due for lane in self._lanes.values() if (due := lane.next_due_s()) is not None), default=None)
+
+    def _take_over(self, run: RunState, node: TaskNode, attempt: Attempt) -> None:
+        if attempt.claim is None:
+            self._offer(run, node.id, attempt.epoch, attempt.kind, node.spec.pool, node.spec.priority)
+        elif attempt.reply_to is not None:
+            self._claimed[run.stream, node.id, attempt.epoch] = attempt.reply_to
+
+    def _offer(self, run: RunState, task: str, epoch: int, kind: AttemptKind, pool: str, priority: int) -> None:
+        lane = lane_of(kind, pool)
+        lane_state = self._lanes.get(lane)
+        if lane_state is None:
+            lane_state = self._lanes[lane] = LaneState(self._window, self._schedule_to_start_s)
+        offer = Offer(run.stream, task, epoch, run.tenant, priority)
+        self._open[offer.key] = lane_state
+        lane_state.offer(offer)
+
+    def _resume(self, run: RunState) -> None:
+        for offer in self._parked.pop(run.stream, ()):
+            if offer.key in self._open:
+                self._open[offer.key].offer(offer)
+        for task in run.active:
+            node = run.tasks[task]
+            offer = Offer(run.stream, task, node.epoch, run.tenant, node.spec.priority)
+            if offer.key in self._open:
+                self._open[offer.key].send_again(offer)
+
+    def _settle(self, key: AttemptKey, event: e.Event) -> None:
+        lane_state = self._open.pop(key, None)
+        if lane_state is not None:
+            lane_state.settled(key)
+        reply_to = self._claimed.pop(key, None)
+        if reply_to is not None and isinstance(event, STOPPING):
+            stream, task, epoch = key
+            self._queue.reply(reply_to, (CancelHint(run=stream.removeprefix("run:"), task=task, epoch=epoch),))
+
+    def _claim(self, key: AttemptKey, reply_to: str | None) -> None:
+        lane_state = self._open.pop(key, None)
+        if lane_state is not None:
+            lane_state.settled(key)
+        if reply_to is not None:
+            self._claimed[key] = reply_to
+
+    def _unserved(self, run: RunState, event: e.AttemptUnserved) -> None:
+        lane_state = self._open.get((run.stream, event.task, event.epoch))
+        if lane_state is not None:
+            priority = run.tasks[event.task].spec.priority
+            lane_state.unserved(Offer(run.stream, event.task, event.epoch, run.tenant, priority), self._now_s())
+
+    def _dispatch(self, state: PartitionState, offer: Offer) -> Dispatch | None:
+        run = state.runs.get(offer.stream)
+        if run is None or offer.key not in self._open:
+            return None
+        if run.status == "paused":
+            self._parked.setdefault(offer.stream, []).append(offer)
+            return None
+        node = run.tasks[offer.task]
+        attempt = node.attempt
+        if attempt is None or attempt.epoch != offer.epoch or attempt.claim is not None:
+            return None
+        key = judge_of(run, node) if attempt.kind == "verify" else node.spec.worker
+        return build_dispatch(run, node, attempt, key, state.partition, self._payloads, self._log)

@@ -1,0 +1,74 @@
+"""What a dispatch says, built from the confirmed state of a run."""
+
+from __future__ import annotations
+
+from dagbok.agents.scheduler.dispatch.payloads import RecentPayloads
+from dagbok.events.envelope import Dispatch, Input, Problem
+from dagbok.events.log.port import Log
+from dagbok.events.places import events_at
+from dagbok.events.run import events as e
+from dagbok.events.run.values import NULL
+from dagbok.projections.task_graph.state import Attempt, ProblemRef, RunState, TaskNode
+
+MAX_INLINE_INPUT_BYTES = 64 * 1024
+
+
+def build_dispatch(
+    run: RunState, node: TaskNode, attempt: Attempt, key: str, partition: int, payloads: RecentPayloads, log: Log
+) -> Dispatch:
+    """The dispatch of an open attempt; the same attempt always gives the same, but for which bytes come inline."""
+    review = attempt.kind == "verify"
+    staged = node.staged if review else None
+    return Dispatch(
+        kind=attempt.kind,
+        tenant=run.tenant,
+        project=run.project,
+        run=run.run,
+        task=node.id,
+        epoch=attempt.epoch,
+        phase=attempt.phase,
+        pool=node.spec.pool,
+        key=key,
+        input_hash=attempt.input_hash,
+        opened_at=(partition, attempt.opened_at[0]),
+        spec=node.spec,
+        attempt=node.failures + 1,
+        context=run.context,
+        graph_revision=run.graph_revision,
+        inputs=_inputs(run, node, payloads),
+        problem=_problem(node, partition, log),
+        candidate=() if staged is None else tuple([Input(node.id, ref, payloads.get(ref)) for ref in staged.artifacts]),
+        outputs=NULL if staged is None else staged.outputs,
+        proposal=None if staged is None else staged.proposal,
+        subject=() if staged is None else staged.subject,
+    )
+
+
+def _inputs(run: RunState, node: TaskNode, payloads: RecentPayloads) -> tuple[Input, ...]:
+    inputs, carried = [], 0
+    for dep in node.deps:
+        for ref in run.tasks[dep].published:
+            inline = payloads.get(ref) if carried < MAX_INLINE_INPUT_BYTES else None
+            if inline is not None:
+                carried += len(inline)
+            inputs.append(Input(dep, ref, inline))
+    return tuple(inputs)
+
+
+def _problem(node: TaskNode, partition: int, log: Log) -> Problem | None:
+    if node.problem is None and node.note is None:
+        return None
+    told = _told(node.problem, partition, log)
+    note = _told(node.note, partition, log)
+    code = node.problem.code if node.problem else node.note.code if node.note else ""
+    return Problem(
+        code=code,
+        failure=told.failure if isinstance(told, e.AttemptFailed) else None,
+        diagnostics=told.report.diagnostics if isinstance(told, e.VerdictRecorded) else NULL,
+        reason=told.reason if isinstance(told, e.TaskBlocked | e.DecompositionRefused) else "",
+        note=note.note if isinstance(note, e.TaskUnblocked) else "",
+    )
+
+
+def _told(ref: ProblemRef | None, partition: int, log: Log) -> e.Event | None:
+    return None if ref is None else events_at(log, partition, ref.offset)[ref.event]

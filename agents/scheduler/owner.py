@@ -1,0 +1,161 @@
+"""The owner of one partition: decides its commands in order, commits, and lets outputs leave when they are confirmed.
+
+One batch is in flight. Between batches the state is the confirmed state, and everything that leaves (dispatches,
+answers, timers, snapshots) is derived from it. Whenever the log may hold something else than was meant, the state is
+dropped and folded anew: there is no second copy and no undo (`docs/design/architecture.md`, sections 3.2 and 3.3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+import structlog
+
+from dagbok.agents.scheduler.execute import StateBroken
+from dagbok.agents.scheduler.handle import Decided, handle, refuse_broken
+from dagbok.agents.scheduler.inbox import MAX_CLOCK_AHEAD_MS
+from dagbok.agents.scheduler.recover import Recovery
+from dagbok.events.errors import DagbokError, LogCorrupt, LogError
+from dagbok.events.log.port import COMMANDS, EVENTS, Log, Record, StoredRecord
+from dagbok.projections.partition import PartitionState
+
+logger = structlog.get_logger(__name__)
+
+MAX_BATCH = 256
+MAX_BATCH_BYTES = 8 * 1024 * 1024
+DOUBT_PAUSE_S = 0.2
+
+
+class Clock(Protocol):
+    """The host's clock, milliseconds since 1970."""
+
+    def __call__(self) -> int: ...
+
+
+class Outputs(Protocol):
+    """What is derived from confirmed commits."""
+
+    def rebuild(self, state: PartitionState) -> None:
+        """The state was folded from the log: derive everything from it."""
+        ...
+
+    def confirmed(self, state: PartitionState, batch: Sequence[Decided]) -> None:
+        """These commits are surely in the log; `state` is behind the last of them."""
+        ...
+
+
+class Owner:
+    """Decides for one partition, from `run` until it is cancelled. Whoever holds `between_batches` sees the confirmed
+    state."""
+
+    def __init__(
+        self, log: Log, partition: int, recovery: Recovery, outputs: Outputs, clock: Clock, writer: str
+    ) -> None:
+        self._log, self._partition, self._recovery, self._outputs = log, partition, recovery, outputs
+        self._clock = clock
+        self._headers = {"writer": writer}
+        self._moved = asyncio.Condition()
+        self.between_batches = asyncio.Lock()
+        self.state = PartitionState(partition)
+        self.recovered = asyncio.Event()
+
+    async def run(self) -> None:
+        """Take the partition over and decide until cancelled. Raises `DagbokError` when going on would be wrong: the
+        log is damaged, was written by a newer dagbok, or has lost records."""
+        await self._recover()
+        while True:
+            try:
+                await self._step()
+            except LogCorrupt:
+                raise
+            except (DagbokError, OSError) as error:
+                if not error_is_doubt(error):
+                    raise
+                logger.warning("owner.doubt", partition=self._partition, error=str(error))
+                await asyncio.sleep(DOUBT_PAUSE_S)
+                await self._recover()
+
+    async def decided(self, command_offset: int) -> None:
+        """Wait until the command at `command_offset`, and all before it, are decided and confirmed."""
+        async with self._moved:
+            await self._moved.wait_for(lambda: self.state.position.last_command_offset >= command_offset)
+
+    async def _recover(self) -> None:
+        self.recovered.clear()
+        self.state = await self._recovery.fold()
+        self._outputs.rebuild(self.state)
+        self.recovered.set()
+        await self._tell()
+
+    async def _step(self) -> None:
+        start = self.state.position.last_command_offset + 1
+        records = await self._log.read(COMMANDS, self._partition, start, MAX_BATCH)
+        if not records:
+            await self._log.wait(COMMANDS, self._partition, start)
+            return
+        async with self.between_batches:
+            await self._commit(await self._decide(records))
+
+    async def _decide(self, records: Sequence[StoredRecord]) -> list[Decided]:
+        batch: list[Decided] = []
+        size_bytes = 0
+        for record in records:
+            self._check_clock(record)
+            self._recovery.thaw(self.state, record.key)
+            try:
+                decided = handle(self.state, record, self._log.partitions)
+            except StateBroken as error:
+                # What was decided before is not in the log yet: it is decided again after the fold.
+                logger.error("command.broke", partition=self._partition, offset=record.offset, exc_info=error)
+                return await self._refuse(record, error)
+            batch.append(decided)
+            size_bytes += len(decided.value)
+            if size_bytes > MAX_BATCH_BYTES:
+                break
+        return batch
+
+    async def _refuse(self, record: StoredRecord, cause: StateBroken) -> list[Decided]:
+        """Decide what stands before the command that broke the state, on a state folded anew, then refuse that one."""
+        await self._recover()
+        batch: list[Decided] = []
+        start = self.state.position.last_command_offset + 1
+        for earlier in await self._log.read(COMMANDS, self._partition, start, MAX_BATCH):
+            if earlier.offset >= record.offset:
+                break
+            self._recovery.thaw(self.state, earlier.key)
+            batch.append(handle(self.state, earlier, self._log.partitions))
+        batch.append(refuse_broken(self.state, record, cause))
+        return batch
+
+    async def _commit(self, batch: Sequence[Decided]) -> None:
+        records = [Record(_key(decided), decided.value, self._headers) for decided in batch]
+        first = batch[0].commit.offset
+        landed = await self._log.append(EVENTS, self._partition, records, expect=first)
+        if landed != first:
+            raise LogError(f"a batch for offset {first} landed at {landed}")
+        self._outputs.confirmed(self.state, batch)
+        await self._recovery.confirmed(self.state, batch)
+        await self._tell()
+
+    async def _tell(self) -> None:
+        async with self._moved:
+            self._moved.notify_all()
+
+    def _check_clock(self, record: StoredRecord) -> None:
+        ahead_ms = record.append_ms - self._clock()
+        if ahead_ms > MAX_CLOCK_AHEAD_MS:
+            raise LogCorrupt(
+                f"the command at {self._partition}:{record.offset} was appended {ahead_ms // 1000} s in the future",
+                advice="set the clock of this machine, or wait until it has caught up",
+            )
+
+
+def error_is_doubt(error: BaseException) -> bool:
+    """True when the records may be in the log or not, and reading it again tells."""
+    return isinstance(error, OSError) or (isinstance(error, DagbokError) and error.retry) or type(error) is LogError
+
+
+def _key(decided: Decided) -> str:
+    return decided.stream or f"partition:{decided.commit.seal.partition}"

@@ -1,0 +1,100 @@
+"""Taking a partition over: fold the log from the newest snapshot, and check that nothing was lost (architecture
+3.3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+import structlog
+
+from dagbok.agents.scheduler.handle import Decided
+from dagbok.events.body import decode_body
+from dagbok.events.errors import LogLost
+from dagbok.events.log.port import COMMANDS, Log
+from dagbok.projections.partition import PartitionState, apply
+from dagbok.projections.reading import read_effective
+
+logger = structlog.get_logger(__name__)
+
+READ_COMMITS = 500
+
+
+class Keeper(Protocol):
+    """Keeps snapshots of a partition, and the runs that are closed for long outside of memory."""
+
+    async def load(self) -> PartitionState:
+        """The state of the newest snapshot that can be trusted, or an empty one."""
+        ...
+
+    def thaw(self, state: PartitionState, stream: str) -> None:
+        """Bring a run back into memory before something is decided or folded for it."""
+        ...
+
+    async def confirmed(self, state: PartitionState, size_bytes: int) -> None:
+        """So many bytes of commits more are confirmed; takes a snapshot when one is due."""
+        ...
+
+
+class NoSnapshots:
+    """Fold everything, every time."""
+
+    def __init__(self, partition: int) -> None:
+        self._partition = partition
+
+    async def load(self) -> PartitionState:
+        return PartitionState(self._partition)
+
+    def thaw(self, state: PartitionState, stream: str) -> None:
+        """Every run is in memory."""
+
+    async def confirmed(self, state: PartitionState, size_bytes: int) -> None:
+        """Nothing is kept."""
+
+
+class Recovery:
+    """Gives the owner a state that it may go on from."""
+
+    def __init__(self, log: Log, partition: int, keeper: Keeper) -> None:
+        self._log, self._partition, self._keeper = log, partition, keeper
+
+    async def fold(self) -> PartitionState:
+        """The state at the end of `events`. Other tasks run in between, at least every few hundred commits.
+
+        Raises `LogLost` when records are missing, `FormatTooNew` or `LogCorrupt` when they cannot be read.
+        """
+        state = await self._keeper.load()
+        folded = 0
+        while True:
+            position, commits = await read_effective(self._log, self._partition, state.position, READ_COMMITS)
+            for commit in commits:
+                if commit.seal.stream is not None:
+                    self._keeper.thaw(state, commit.seal.stream)
+                apply(state, commit, decode_body(commit.stored_body, commit.seal.codec, commit.seal.raw_size))
+            if position == state.position and not commits:
+                break
+            state.position = position
+            folded += len(commits)
+            await asyncio.sleep(0)
+        await self._check_commands(state)
+        logger.info("partition.folded", partition=self._partition, commits=folded, runs=len(state.runs))
+        return state
+
+    def thaw(self, state: PartitionState, stream: str) -> None:
+        """See `Keeper.thaw`."""
+        self._keeper.thaw(state, stream)
+
+    async def confirmed(self, state: PartitionState, batch: Sequence[Decided]) -> None:
+        """See `Keeper.confirmed`."""
+        await self._keeper.confirmed(state, sum([len(decided.value) for decided in batch]))
+
+    async def _check_commands(self, state: PartitionState) -> None:
+        last = state.position.last_command_offset
+        bounds = await self._log.bounds(COMMANDS, self._partition)
+        if bounds.start > last + 1:
+            raise LogLost(
+                f"commands {last + 1} to {bounds.start - 1} of partition {self._partition} were removed undecided"
+            )
+        if bounds.end <= last:
+            raise LogLost(f"commands of partition {self._partition} end at {bounds.end}, but {last} is decided")

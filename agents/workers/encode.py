@@ -1,0 +1,136 @@
+"""From what people write to what the log keeps: specs, outcomes, reports and failures.
+
+Bytes above 32 KiB go to the artifact store before anything refers to them (`docs/design/architecture.md`, section 3.7).
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+
+import msgspec
+
+from dagbok.events.canonical import canonical, sha256_hex
+from dagbok.events.codes import Code
+from dagbok.events.envelope import Dispatch
+from dagbok.events.errors import DagbokError, InvalidInput
+from dagbok.events.ids import derive
+from dagbok.events.run.values import (
+    NULL,
+    ArtifactItem,
+    Blocked,
+    Candidate,
+    Decompose,
+    Failure,
+    OutcomeData,
+    Report,
+    Spec,
+    VerifierPin,
+)
+from dagbok.events.specs import Artifact, Outcome, TaskSpec, Verdict
+
+MAX_INLINE_BYTES = 32 * 1024
+MAX_FRAMES = 12
+
+PutArtifact = Callable[[bytes], object]
+"""Stores bytes under their hash, durably, in the scope of the run. Blocks."""
+
+
+def encode_spec(spec: TaskSpec, *, derived_id: str, pool: str) -> Spec:
+    """The spec as the log keeps it; `derived_id` and `pool` where the author gave none."""
+    return Spec(
+        id=spec.id or derived_id,
+        goal=spec.goal,
+        worker=spec.worker,
+        verifier=spec.verifier,
+        depends_on=spec.depends_on,
+        proposal_verifier=spec.proposal_verifier,
+        contract=_raw(spec.contract),
+        inputs=_raw(spec.inputs),
+        metadata=_raw(spec.metadata),
+        pool=spec.pool or pool,
+        priority=spec.priority,
+        timeout_ms=None if spec.timeout_s is None else max(1, round(spec.timeout_s * 1000)),
+        lease_ms=max(1, round(spec.lease_s * 1000)),
+        max_attempts=spec.max_attempts,
+    )
+
+
+def encode_outcome(outcome: object, command_id: str, dispatch: Dispatch, put: PutArtifact) -> OutcomeData:
+    """The outcome as the log keeps it. Raises `InvalidInput` (`invalid_outcome`) for anything a worker may not
+    return."""
+    if not isinstance(outcome, Outcome):
+        raise _invalid(f"a worker returns an Outcome, not {type(outcome).__name__}")
+    if outcome.kind == "candidate":
+        items = tuple([_item(name, artifact, put) for name, artifact in outcome.artifacts.items()])
+        return Candidate(items, _raw(outcome.outputs))
+    if outcome.kind == "blocked":
+        if not outcome.reason.strip():
+            raise _invalid("a blocked outcome says why")
+        return Blocked(outcome.reason)
+    specs = [
+        encode_spec(task, derived_id=derive(command_id, index), pool=dispatch.pool)
+        for index, task in enumerate(outcome.tasks)
+    ]
+    return Decompose(
+        tasks=tuple(specs),
+        reuse=outcome.reuse,
+        rationale=outcome.rationale,
+        composition_contract=_raw(outcome.composition_contract),
+        expected_graph_revision=outcome.expected_graph_revision,
+    )
+
+
+def encode_report(verdict: object, dispatch: Dispatch, pin: VerifierPin) -> Report:
+    """The report of a verifier's answer, bound to what was dispatched. Raises `InvalidInput` for any other answer."""
+    if isinstance(verdict, bool):
+        verdict = Verdict.passed() if verdict else Verdict.failed(None)
+    if not isinstance(verdict, Verdict):
+        raise _invalid(f"a verifier returns a bool or a Verdict, not {type(verdict).__name__}")
+    return Report(
+        kind="candidate" if dispatch.proposal is None else "decomposition",
+        verdict=verdict.verdict,
+        verifier=dispatch.key,
+        version=pin.version,
+        digest=pin.digest,
+        assurance=pin.assurance,
+        input_hash=dispatch.input_hash,
+        subject=dispatch.subject,
+        diagnostics=_raw(verdict.diagnostics),
+        evidence=_raw(verdict.evidence),
+    )
+
+
+def encode_failure(error: BaseException) -> Failure:
+    """The failure of an exception: type, message and the last frames of its traceback. What dagbok itself says can
+    never succeed is terminal; everything else may be tried again."""
+    terminal = isinstance(error, DagbokError) and not error.retry
+    code = error.code if isinstance(error, DagbokError) else Code.WORKER_FAILED
+    message = error.message if isinstance(error, DagbokError) else str(error)
+    frames = traceback.format_exception(type(error), error, error.__traceback__, limit=-MAX_FRAMES)
+    return Failure("terminal" if terminal else "retryable", code, type(error).__name__, message, "".join(frames))
+
+
+def _item(name: str, artifact: Artifact, put: PutArtifact) -> ArtifactItem:
+    data, media_type = _bytes_of(artifact)
+    inline = data if len(data) <= MAX_INLINE_BYTES else None
+    if inline is None:
+        put(data)
+    return ArtifactItem(name, sha256_hex(data), len(data), media_type, inline)
+
+
+def _bytes_of(artifact: Artifact) -> tuple[bytes, str]:
+    content, media_type = artifact.content, artifact.media_type
+    if isinstance(content, bytes | bytearray | memoryview):
+        return bytes(content), media_type or "application/octet-stream"
+    if isinstance(content, str) and media_type is not None and "json" not in media_type:
+        return content.encode(), media_type
+    return canonical(content), media_type or "application/json"
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return NULL if value is None else msgspec.Raw(canonical(value))
+
+
+def _invalid(message: str) -> InvalidInput:
+    return InvalidInput(message, code=Code.INVALID_OUTCOME)

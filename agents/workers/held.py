@@ -1,0 +1,63 @@
+"""An attempt that this process holds: its claim, its lease by the process's own clock, and how to stop it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import structlog
+
+from dagbok.agents.workers.context import TaskContext
+from dagbok.events.envelope import Dispatch
+from dagbok.events.run.values import Claim
+
+logger = structlog.get_logger(__name__)
+
+AttemptKey = tuple[str, str, int]
+"""Run, task, epoch."""
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """`began_s` and `leased_s` are seconds of the process's monotonic clock; `leased_s` is when the claim or the last
+    renewal that was acknowledged was *sent*, so the lease is surely not over before `leased_s` + its length."""
+
+    dispatch: Dispatch
+    claim: Claim
+    context: TaskContext
+    began_s: float
+    claimed: bool = False
+    claiming: bool = False
+    leased_s: float = 0.0
+    renewed_s: float = 0.0
+    submitted: bool = False
+    stopped: str | None = None
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def key(self) -> AttemptKey:
+        """What names the attempt."""
+        return self.dispatch.run, self.dispatch.task, self.dispatch.epoch
+
+    @property
+    def lease_s(self) -> float:
+        """How long a lease lasts."""
+        return self.dispatch.spec.lease_ms / 1000
+
+    def lease_begins(self, sent_s: float) -> None:
+        """The claim, or a renewal, that was sent at `sent_s` is acknowledged."""
+        self.claimed = True
+        self.leased_s = max(self.leased_s, sent_s)
+
+    def stop(self, reason: str) -> None:
+        """Nobody wants the result any more: tell the function, and cancel it where that is possible. A thread cannot be
+        stopped; it can look at `TaskContext.cancelled`."""
+        if self.stopped is not None or self.submitted:
+            return
+        logger.info(
+            "attempt.stopped", run=self.dispatch.run, task=self.dispatch.task, epoch=self.dispatch.epoch, why=reason
+        )
+        self.stopped = reason
+        self.context.cancelled = True
+        if self.task is not None:
+            self.task.cancel()

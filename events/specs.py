@@ -1,0 +1,163 @@
+"""What people write: task specifications, outcomes of workers, verdicts of verifiers. Checked here, once, at the edge.
+
+The log has its own form of each (`events/run/values.py`); `agents/workers/encode.py` translates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+
+from dagbok.events.canonical import canonical
+from dagbok.events.ids import ID_PATTERN
+from dagbok.events.run.values import VerdictWord
+
+TaskId = Annotated[str, StringConstraints(pattern=f"^{ID_PATTERN.pattern}$")]
+Key = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"\S")]
+JsonValue = Any
+"""A JSON value, checked by `canonical` (pydantic's own type would copy it)."""
+
+
+class Written(BaseModel):
+    """Base of what people write: frozen, and a wrong name is an error rather than ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class TaskSpec(Written):
+    """One task: what is to be done (`goal`, `inputs`), by whom (`worker`), and who says that it is done (`verifier`).
+
+    - `contract`: what the verifier holds the result to, any JSON value; `inputs`: what the worker needs, any JSON
+      value.
+    - `depends_on`: tasks whose published artifacts the worker may read; the task starts when all are verified.
+    - `pool`: the processes that serve it. None: the default pool of the program that starts it.
+    - `priority`: larger first. `timeout_s`, `lease_s`: seconds. `max_attempts`: of this task; none: the run's limit.
+    - `proposal_verifier`: who judges a decomposition of this task; none: the verifier if it judges decompositions, else
+      the built-in check of the structure.
+    - `id`: unique in the run; none: derived.
+    """
+
+    goal: Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
+    worker: Key
+    verifier: Key
+    id: TaskId | None = None
+    depends_on: tuple[TaskId, ...] = ()
+    inputs: JsonValue = None
+    contract: JsonValue = None
+    metadata: JsonValue = None
+    proposal_verifier: Key | None = None
+    pool: Key | None = None
+    priority: int = Field(default=0, ge=-(2**31), lt=2**31)
+    timeout_s: float | None = Field(default=None, gt=0, le=10**8)
+    lease_s: float = Field(default=60.0, ge=0.05, le=10**6)
+    max_attempts: int | None = Field(default=None, gt=0, le=1000)
+
+    @field_validator("inputs", "contract", "metadata")
+    @classmethod
+    def _is_json(cls, value: JsonValue) -> JsonValue:
+        canonical(value)
+        return value
+
+
+Content = Any
+"""Bytes, or a JSON value."""
+
+
+class Artifact(Written):
+    """Bytes or a JSON value that a candidate hands over, with its media type (none: told from the content)."""
+
+    content: Content
+    media_type: str | None = None
+
+
+class Outcome(Written):
+    """What a worker returns. Make one with `candidate`, `decompose` or `blocked`; plain text is never an outcome."""
+
+    kind: Literal["candidate", "decompose", "blocked"]
+    artifacts: Mapping[str, Artifact] = Field(default_factory=dict)
+    outputs: JsonValue = None
+    tasks: tuple[TaskSpec, ...] = ()
+    reuse: tuple[TaskId, ...] = ()
+    rationale: str = ""
+    composition_contract: JsonValue = None
+    expected_graph_revision: int | None = None
+    reason: str = ""
+
+    @classmethod
+    def candidate(
+        cls,
+        content: Content,
+        *,
+        media_type: str | None = None,
+        artifacts: Mapping[str, Content | Artifact] | None = None,
+        outputs: JsonValue = None,
+    ) -> Outcome:
+        """A result to be verified: a JSON value or bytes, named `result`, and further `artifacts` by name.
+
+        `outputs` are small control values (JSON, up to 32 KiB) that the graph may branch on.
+        """
+        named = {"result": Artifact(content=content, media_type=media_type)}
+        for name, item in (artifacts or {}).items():
+            named[name] = item if isinstance(item, Artifact) else Artifact(content=item)
+        return cls.model_construct(kind="candidate", artifacts=named, outputs=outputs)
+
+    @classmethod
+    def decompose(
+        cls,
+        tasks: Sequence[TaskSpec],
+        *,
+        reuse: Sequence[str] = (),
+        rationale: str = "",
+        composition_contract: JsonValue = None,
+        expected_graph_revision: int | None = None,
+    ) -> Outcome:
+        """Do these tasks first (and wait for those in `reuse`); then this task runs again, in phase `integrate`.
+
+        `expected_graph_revision`: refuse when the graph has changed since; none: fit it into the graph as it is.
+        """
+        return cls(
+            kind="decompose",
+            tasks=tuple(tasks),
+            reuse=tuple(reuse),
+            rationale=rationale,
+            composition_contract=composition_contract,
+            expected_graph_revision=expected_graph_revision,
+        )
+
+    @classmethod
+    def blocked(cls, reason: str) -> Outcome:
+        """A person has to do something first; `reason` says what."""
+        return cls(kind="blocked", reason=reason)
+
+
+class Verdict(Written):
+    """What a verifier returns, when true or false is not enough. Only `pass` publishes.
+
+    `diagnostics` (any JSON value) reach the next attempt of the worker; `evidence` stays with the report.
+    """
+
+    verdict: VerdictWord
+    diagnostics: JsonValue = None
+    evidence: JsonValue = None
+
+    @classmethod
+    def passed(cls, *, evidence: JsonValue = None) -> Verdict:
+        """The candidate is what the contract asks for."""
+        return cls.model_construct(verdict="pass", diagnostics=None, evidence=evidence)
+
+    @classmethod
+    def failed(cls, diagnostics: JsonValue, *, evidence: JsonValue = None) -> Verdict:
+        """It is not; `diagnostics` say why, so that the next attempt can mend it."""
+        return cls.model_construct(verdict="fail", diagnostics=diagnostics, evidence=evidence)
+
+    @classmethod
+    def inconclusive(cls, diagnostics: JsonValue) -> Verdict:
+        """Cannot be told; a person has to look."""
+        return cls.model_construct(verdict="inconclusive", diagnostics=diagnostics, evidence=None)
+
+    @classmethod
+    def error(cls, diagnostics: JsonValue) -> Verdict:
+        """The verifier itself did not work; it is asked again, the worker is not."""
+        return cls.model_construct(verdict="error", diagnostics=diagnostics, evidence=None)
