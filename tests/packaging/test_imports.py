@@ -93,6 +93,12 @@ PLANTS = {
         "Deciders and folds: no clock, no random, no I/O, nothing asynchronous BROKEN",
         "dagbok.agents.scheduler.decide.planted -> asyncio",
     ),
+    "an actor writes SQL": Plant(
+        "agents/planted.py",
+        "import sqlalchemy as sa",
+        "SQL stays in the projections BROKEN",
+        "dagbok.agents.planted -> sqlalchemy",
+    ),
     "two events know each other": Plant(
         "events/codes.py",
         UNDER_TYPE_CHECKING + "from dagbok.events.errors import DagbokError",
