@@ -1,0 +1,114 @@
+"""Send a command to a data folder from any process: its owner decides it; where there is none, this process does, and
+leaves.
+
+The answer is found in the log itself, by the offset of the command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from dagbok.agents.hosting.embedded import PARTITION, busy_message
+from dagbok.agents.hosting.folder import DataFolder
+from dagbok.agents.hosting.identity import new_process_id
+from dagbok.agents.hosting.locks import FileLock
+from dagbok.agents.scheduler.handle import Decided
+from dagbok.agents.scheduler.owner import Owner
+from dagbok.agents.scheduler.recover import Keeper, NoSnapshots, Recovery
+from dagbok.events.body import decode_body
+from dagbok.events.commit import Commit
+from dagbok.events.envelope import Answer, Command, command_record
+from dagbok.events.errors import FolderBusy
+from dagbok.events.log.clock import system_ms
+from dagbok.events.log.port import COMMANDS, EVENTS, Log
+from dagbok.events.log.sqlite import SqliteLog
+from dagbok.events.rule import GENESIS, Position
+from dagbok.events.run.events import CommandRefused
+from dagbok.projections.partition import PartitionState
+from dagbok.projections.reading import read_effective
+
+PATIENCE_S = 15.0
+LOOK_S = 0.05
+READ_COMMITS = 2_000
+
+
+class Silent:
+    """Outputs of an owner that only decides: nothing is dispatched, nobody is answered."""
+
+    def rebuild(self, state: PartitionState) -> None:
+        """Nothing is derived."""
+
+    def confirmed(self, state: PartitionState, batch: Sequence[Decided]) -> None:
+        """Nothing leaves."""
+
+
+async def decide_once(
+    folder: DataFolder,
+    command: Command,
+    *,
+    since: Position = GENESIS,
+    keeper: Keeper | None = None,
+    patience_s: float = PATIENCE_S,
+) -> Answer:
+    """Append the command and return what became of it. `since`: where to begin to look for the answer.
+
+    Raises `FolderBusy` when the owner lives but does not decide within `patience_s`; the command is in the log then,
+    and is decided as soon as the owner goes on.
+    """
+    folder.prepare()
+    log = SqliteLog.open(folder.log)
+    lock = FileLock(folder.scheduler_lock, new_process_id())
+    deciding: asyncio.Task[None] | None = None
+    try:
+        offset = await log.append(COMMANDS, PARTITION, [command_record(command)])
+        deciding = asyncio.create_task(_decide_when_free(log, lock, keeper))
+        return await asyncio.wait_for(find_answer(log, since, offset, deciding), patience_s)
+    except TimeoutError as error:
+        raise FolderBusy(f"owner not responding: {busy_message(folder, lock)}") from error
+    finally:
+        if deciding is not None:
+            deciding.cancel()
+            await asyncio.gather(deciding, return_exceptions=True)
+        lock.release()
+        await log.close()
+
+
+async def find_answer(log: Log, position: Position, offset: int, deciding: asyncio.Task[None]) -> Answer:
+    """Follow the log until the command at `offset` is decided."""
+    while True:
+        position, commits = await read_effective(log, PARTITION, position, READ_COMMITS)
+        for commit in commits:
+            if commit.seal.command_offset == offset:
+                return answer_from(commit)
+        if not commits:
+            if deciding.done():
+                deciding.result()
+            await log.wait(EVENTS, PARTITION, position.next_offset, LOOK_S)
+
+
+def answer_from(commit: Commit) -> Answer:
+    """The answer that a commit gives to its command."""
+    seal = commit.seal
+    events = decode_body(commit.stored_body, seal.codec, seal.raw_size)
+    at = (seal.partition, commit.offset)
+    first = events[0]
+    if isinstance(first, CommandRefused):
+        return Answer(
+            id=seal.command_id,
+            accepted=False,
+            at=at,
+            code=first.code,
+            reason=first.reason,
+            advice=first.advice,
+            retry=first.retry,
+        )
+    return Answer(id=seal.command_id, accepted=True, at=at, events=tuple(type(event).__name__ for event in events))
+
+
+async def _decide_when_free(log: Log, lock: FileLock, keeper: Keeper | None) -> None:
+    """As soon as the folder has no owner, be it."""
+    while not lock.try_acquire():  # noqa: ASYNC110 - the operating system tells nobody that a lock is free
+        await asyncio.sleep(LOOK_S)
+    recovery = Recovery(log, PARTITION, keeper or NoSnapshots(PARTITION))
+    await Owner(log, PARTITION, recovery, Silent(), system_ms, "control").run()

@@ -1,0 +1,93 @@
+"""The data folder of the embedded host: what lies where, and whether the file system is fit for it (architecture
+3.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dagbok.events.codes import Code
+from dagbok.events.errors import StorageFailed
+
+NETWORK = frozenset(
+    (
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "afs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "beegfs",
+        "ncpfs",
+        "fuse.sshfs",
+        "fuse.s3fs",
+    )
+)
+"""File systems whose locks and syncs do not hold what SQLite and this host rely on."""
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """Paths below one folder. `prepare` makes it; nothing else does."""
+
+    root: Path
+
+    @property
+    def log(self) -> Path:
+        """The log: the truth."""
+        return self.root / "log.db"
+
+    @property
+    def tables(self) -> Path:
+        """The projections; can be deleted and built anew."""
+        return self.root / "tables.db"
+
+    @property
+    def artifacts(self) -> Path:
+        """Artifacts too large for the log."""
+        return self.root / "artifacts"
+
+    @property
+    def snapshots(self) -> Path:
+        """Snapshots; can be deleted."""
+        return self.root / "snapshots"
+
+    @property
+    def processes(self) -> Path:
+        """A lock per living process."""
+        return self.root / "processes"
+
+    @property
+    def scheduler_lock(self) -> Path:
+        """Held by the process that decides."""
+        return self.root / "scheduler.lock"
+
+    def prepare(self) -> None:
+        """Create what is missing. Raises `StorageFailed` when that is impossible, or the folder is on a network."""
+        try:
+            for folder in (self.root, self.artifacts, self.snapshots, self.processes):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageFailed(f"cannot use {self.root} as data folder: {error.strerror or error}") from error
+        kind = filesystem_of(self.root)
+        if kind in NETWORK:
+            raise StorageFailed(f"{self.root} is on a network file system ({kind})", code=Code.NETWORK_FILESYSTEM)
+
+
+def filesystem_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
+    """The type of the file system that `path` is on; none where the system does not tell."""
+    try:
+        lines = mounts.read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    resolved = path.resolve()
+    found: tuple[int, str | None] = (-1, None)
+    for line in lines:
+        fields, _, rest = line.partition(" - ")
+        mount = Path(fields.split(" ")[4].replace("\\040", " "))
+        if (resolved == mount or mount in resolved.parents) and len(mount.parts) >= found[0]:
+            found = (len(mount.parts), rest.split(" ")[0])
+    return found[1]

@@ -1,0 +1,104 @@
+"""Locks of the operating system: held by a living process, free the moment it is gone, whatever killed it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Who holds a lock, as written into its file: process id of the system and of dagbok, and since when (ms since
+    1970)."""
+
+    pid: int
+    process: str
+    since_ms: int
+
+
+class FileLock:
+    """An exclusive lock on a file. It orders processes; what is safe without it is said by the log's `expect`."""
+
+    def __init__(self, path: Path, process: str) -> None:
+        self._path, self._process = path, process
+        self._file: int | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds it."""
+        return self._file is not None
+
+    def try_acquire(self) -> bool:
+        """Take the lock if it is free, without waiting."""
+        if self._file is not None:
+            return True
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return False
+        holder = msgspec.json.encode(Holder(os.getpid(), self._process, time.time_ns() // 1_000_000))
+        os.ftruncate(file, 0)
+        os.pwrite(file, holder, 0)
+        self._file = file
+        return True
+
+    def release(self) -> None:
+        """Give it back. Idempotent."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def holder(self) -> Holder | None:
+        """Who wrote itself into the file last, whether or not it still holds the lock."""
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Holder)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def __enter__(self) -> FileLock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+class ProcessLocks:
+    """One lock per process in a folder; a free one says that its process is gone for sure."""
+
+    def __init__(self, folder: Path, process: str) -> None:
+        self._folder, self._process = folder, process
+        self._own = FileLock(self._path(process), process)
+
+    def acquire(self) -> None:
+        """Say that this process lives."""
+        self._own.try_acquire()
+
+    def release(self) -> None:
+        """This process is about to end in good order."""
+        self._path(self._process).unlink(missing_ok=True)
+        self._own.release()
+
+    def is_gone(self, process: str) -> bool:
+        """True when the process cannot be alive: its lock is free, or there is none."""
+        path = self._path(process)
+        if process == self._process:
+            return False
+        if not path.exists():
+            return True
+        lock = FileLock(path, process)
+        if not lock.try_acquire():
+            return False
+        path.unlink(missing_ok=True)
+        lock.release()
+        return True
+
+    def _path(self, process: str) -> Path:
+        return self._folder / f"{process}.lock"

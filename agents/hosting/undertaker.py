@@ -1,0 +1,59 @@
+"""Reports processes that are surely gone, so that nobody waits for their leases to run out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import structlog
+
+from dagbok.agents.hosting.locks import ProcessLocks
+from dagbok.agents.scheduler.owner import Owner
+from dagbok.events.envelope import Command, Sender, command_record, run_command
+from dagbok.events.ids import derive
+from dagbok.events.log.clock import system_ms
+from dagbok.events.log.port import COMMANDS, Log
+from dagbok.events.run.commands import ReportGone
+from dagbok.projections.task_graph.state import RunState
+
+logger = structlog.get_logger(__name__)
+
+LOOK_EVERY_S = 5.0
+
+
+class Undertaker:
+    """Looks at the locks of all processes that hold claims, at once and then every few seconds."""
+
+    def __init__(self, log: Log, partition: int, owner: Owner, locks: ProcessLocks, process: str) -> None:
+        self._log, self._partition, self._owner = log, partition, owner
+        self._locks, self._process = locks, process
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            async with self._owner.between_batches:
+                claims = claims_by_process(self._owner.state.runs.values())
+            gone = [process for process in claims if self._locks.is_gone(process)]
+            records = [
+                command_record(self._report(process, run)) for process in gone for run in claims[process].values()
+            ]
+            if records:
+                logger.info("processes.gone", processes=sorted(gone))
+                await self._log.append(COMMANDS, self._partition, records)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def _report(self, process: str, run: RunState) -> Command:
+        sender = Sender(run.tenant, run.project, f"process:{self._process}")
+        id = derive("ReportGone", run.run, process, run.stream_seq)
+        return run_command(sender, run.stream, ReportGone(process), id=id, now_ms=system_ms())
+
+
+def claims_by_process(runs: Iterable[RunState]) -> dict[str, dict[str, RunState]]:
+    """By process, the runs (by stream) in which it has claimed an attempt."""
+    found: dict[str, dict[str, RunState]] = {}
+    for run in runs:
+        for task in run.active:
+            attempt = run.tasks[task].attempt
+            if attempt is not None and attempt.claim is not None:
+                found.setdefault(attempt.claim.process, {})[run.stream] = run
+    return found

@@ -1,0 +1,138 @@
+"""How a worker process holds attempts: claims them, runs one function in each, and sends what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import structlog
+
+from dagbok.agents.workers.calls import Calls
+from dagbok.agents.workers.context import Candidate, TaskContext
+from dagbok.agents.workers.definitions import PURE_GRACE_S, Verifier, Worker
+from dagbok.agents.workers.encode import encode_failure, encode_outcome, encode_report
+from dagbok.agents.workers.held import Held
+from dagbok.agents.workers.holdings import Holdings
+from dagbok.agents.workers.reader import ArtifactReader, scope_of
+from dagbok.events.codes import Code
+from dagbok.events.envelope import Answer, Dispatch
+from dagbok.events.run.commands import FailAttempt, RunCommand, SubmitOutcome, SubmitVerdict
+from dagbok.events.run.values import Failure, Usage
+
+logger = structlog.get_logger(__name__)
+
+Body = Callable[[Held, str], Awaitable[RunCommand]]
+"""Does the attempt and gives the command that ends it; the text is the id that the command will have."""
+
+DETERMINISTIC = frozenset((Code.INVALID_OUTCOME, Code.ARTIFACT_INTEGRITY, Code.TOO_LARGE, Code.UNDECODABLE))
+"""A result refused with one of these is refused every time: the attempt ends as a terminal failure."""
+
+
+class Attempts:
+    """Runs attempts of both kinds."""
+
+    def __init__(self, holdings: Holdings, calls: Calls, reader: ArtifactReader) -> None:
+        self._holdings, self._calls, self._reader = holdings, calls, reader
+
+    async def work(self, definition: Worker, dispatch: Dispatch) -> None:
+        """One work attempt: from the dispatch to the outcome, or the failure, in the log's hands."""
+        timeout_ms = dispatch.spec.timeout_ms
+        may_wait = definition.pure and (timeout_ms is None or timeout_ms > PURE_GRACE_S * 1000)
+        await self._run(dispatch, claim_first=not may_wait, body=partial(self._outcome, definition))
+
+    async def review(self, definition: Verifier, dispatch: Dispatch) -> None:
+        """One review: a verifier changes nothing, so it need not claim before its grace is over."""
+        await self._run(dispatch, claim_first=False, body=partial(self._verdict, definition))
+
+    async def _run(self, dispatch: Dispatch, *, claim_first: bool, body: Body) -> None:
+        context = TaskContext(dispatch, partial(self._reader.read, scope_of(dispatch)))
+        held = self._holdings.take(dispatch, context)
+        if held is None:
+            return
+        held.task = asyncio.current_task()
+        try:
+            if claim_first and not await self._holdings.claim(held):
+                self._holdings.drop(held)
+                return
+            command_id = self._holdings.next_id()
+            command = await body(held, command_id)
+        except asyncio.CancelledError:
+            if held.stopped is None:
+                raise
+            # Only the attempt was cancelled; the runner goes on with the next one.
+            if held.task is not None:
+                held.task.uncancel()
+            self._holdings.drop(held)
+            return
+        except Exception as error:
+            self._fail(held, error)
+            return
+        finally:
+            held.task = None
+        if held.stopped is None:
+            self._holdings.submit(held, command, command_id, partial(self._answered, held))
+        else:
+            self._holdings.drop(held)
+
+    async def _outcome(self, definition: Worker, held: Held, command_id: str) -> RunCommand:
+        dispatch = held.dispatch
+        outcome = await self._calls.call(definition, held.context)
+        encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
+        # Storing large artifacts waits for the disk: not on the event loop.
+        encoded = await asyncio.to_thread(encode) if _is_large(outcome) else encode()
+        return SubmitOutcome(dispatch.task, dispatch.epoch, held.claim, dispatch.input_hash, encoded, Usage())
+
+    async def _verdict(self, definition: Verifier, held: Held, command_id: str) -> RunCommand:
+        dispatch = held.dispatch
+        candidate = Candidate(dispatch, partial(self._reader.read, scope_of(dispatch)))
+        async with asyncio.timeout(definition.timeout_s):
+            verdict = await self._calls.call(definition, candidate, held.context)
+        return SubmitVerdict(
+            dispatch.task, dispatch.epoch, held.claim, encode_report(verdict, dispatch, definition.pin)
+        )
+
+    def _fail(self, held: Held, error: Exception) -> None:
+        dispatch = held.dispatch
+        logger.warning(
+            "attempt.failed",
+            run=dispatch.run,
+            task=dispatch.task,
+            epoch=dispatch.epoch,
+            key=dispatch.key,
+            exc_info=error,
+        )
+        self._send_failure(held, encode_failure(error))
+
+    def _send_failure(self, held: Held, failure: Failure) -> None:
+        command = FailAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, failure)
+        self._holdings.submit(held, command, self._holdings.next_id(), lambda answer: self._holdings.drop(held))
+
+    def _answered(self, held: Held, answer: Answer) -> None:
+        if answer.accepted:
+            self._holdings.drop(held)
+            return
+        dispatch = held.dispatch
+        logger.warning(
+            "result.refused",
+            run=dispatch.run,
+            task=dispatch.task,
+            epoch=dispatch.epoch,
+            code=answer.code,
+            why=answer.reason,
+        )
+        if answer.code in DETERMINISTIC:
+            self._send_failure(held, Failure("terminal", str(answer.code), "", answer.reason))
+        else:
+            self._holdings.drop(held)
+
+
+def _is_large(outcome: object) -> bool:
+    artifacts = getattr(outcome, "artifacts", None) or {}
+    return any(_may_be_large(artifact.content) for artifact in artifacts.values())
+
+
+def _may_be_large(content: object) -> bool:
+    if isinstance(content, bytes | bytearray | str):
+        return len(content) > 8_000
+    return isinstance(content, list | tuple | dict) and len(content) > 100

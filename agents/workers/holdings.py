@@ -1,0 +1,139 @@
+"""The attempts that one worker process holds, with their claims and leases."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterator
+
+import structlog
+
+from dagbok.agents.workers.context import TaskContext
+from dagbok.agents.workers.held import AttemptKey, Held
+from dagbok.agents.workers.outbox import OnAnswer, Outbox
+from dagbok.events.envelope import Answer, Command, Dispatch, Sender, run_command
+from dagbok.events.ids import run_stream
+from dagbok.events.run.commands import RejectAttempt, ReleaseAttempt, Renewal, RenewLeases, RunCommand, StartAttempt
+from dagbok.events.run.values import Claim
+
+logger = structlog.get_logger(__name__)
+
+
+class Holdings:
+    """`process` is this process's id; `address` where answers to its claims and hints go. `clock` is in milliseconds
+    since 1970, `now_s` monotonic seconds. `shorter` is set when the shortest lease becomes shorter."""
+
+    def __init__(
+        self, process: str, address: str, outbox: Outbox, clock: Callable[[], int], now_s: Callable[[], float]
+    ) -> None:
+        self._process, self._address, self._outbox = process, address, outbox
+        self._clock, self._now_s = clock, now_s
+        self._held: dict[AttemptKey, Held] = {}
+        self._starts = 0
+        self._ids = 0
+        self._nonce = secrets.token_hex(8)
+        self.shortest_lease_s = float("inf")
+        self.shorter = asyncio.Event()
+
+    def __iter__(self) -> Iterator[Held]:
+        return iter(tuple(self._held.values()))
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def next_id(self) -> str:
+        """A fresh command id: 64 random bits of the process and a number."""
+        self._ids += 1
+        return f"{self._nonce}{self._ids:016x}"
+
+    def take(self, dispatch: Dispatch, context: TaskContext) -> Held | None:
+        """Hold an attempt under a fresh claim; none when this process holds it already (it was dispatched twice)."""
+        key = (dispatch.run, dispatch.task, dispatch.epoch)
+        if key in self._held:
+            return None
+        self._starts += 1
+        claim = Claim(self._process, self._starts, self._nonce)
+        held = self._held[key] = Held(dispatch, claim, context, self._now_s())
+        if held.lease_s < self.shortest_lease_s:
+            self.shortest_lease_s = held.lease_s
+            self.shorter.set()
+        return held
+
+    def drop(self, held: Held) -> None:
+        """The attempt is over for this process."""
+        self._held.pop(held.key, None)
+        if not self._held:
+            self.shortest_lease_s = float("inf")
+
+    async def claim(self, held: Held) -> bool:
+        """Append the claim and wait until it is decided: true when this process may run the attempt."""
+        held.claiming = True
+        sent_s = self._now_s()
+        answer = await self._outbox.ask(self._command(held.dispatch, self._start(held), self.next_id()))
+        self._claimed(held, sent_s, answer)
+        return answer.accepted and held.stopped is None
+
+    def claim_beside(self, held: Held) -> None:
+        """Append the claim of an attempt that runs already; a refusal stops it."""
+        held.claiming = True
+        sent_s = self._now_s()
+        command = self._command(held.dispatch, self._start(held), self.next_id())
+        self._outbox.send(command, lambda answer: self._claimed(held, sent_s, answer), insist=False)
+
+    def submit(self, held: Held, command: RunCommand, command_id: str, on_answer: OnAnswer) -> None:
+        """Send what ends the attempt. Its lease is renewed until there is an answer."""
+        held.submitted = True
+        self._outbox.send(self._command(held.dispatch, command, command_id), on_answer)
+
+    def renew(self, run: str, helds: list[Held]) -> None:
+        """Renew the leases of one run with one command."""
+        sent_s = self._now_s()
+        renewals = tuple([Renewal(held.dispatch.task, held.dispatch.epoch, held.claim) for held in helds])
+        for held in helds:
+            held.renewed_s = sent_s
+        command = self._command(helds[0].dispatch, RenewLeases(renewals), self.next_id())
+        self._outbox.send(command, lambda answer: self._renewed(helds, sent_s, answer), insist=False)
+
+    def reject(self, dispatch: Dispatch, serves: tuple[str, ...]) -> None:
+        """No function of this process has the key."""
+        logger.warning("attempt.unserved", run=dispatch.run, task=dispatch.task, key=dispatch.key, serves=serves)
+        command = RejectAttempt(dispatch.task, dispatch.epoch, self._process, serves)
+        self._outbox.send(self._command(dispatch, command, self.next_id()), insist=False)
+
+    def release_all(self) -> None:
+        """Hand back what is claimed and not finished; what is not claimed is open still."""
+        for held in self:
+            if held.submitted:
+                continue
+            if held.claiming or held.claimed:
+                release = ReleaseAttempt(held.dispatch.task, held.dispatch.epoch, held.claim)
+                self._outbox.send(self._command(held.dispatch, release, self.next_id()), insist=False)
+            self.drop(held)
+
+    def stop(self, key: AttemptKey, reason: str) -> None:
+        """Stop the attempt, if this process holds it."""
+        held = self._held.get(key)
+        if held is not None:
+            held.stop(reason)
+
+    def _start(self, held: Held) -> StartAttempt:
+        return StartAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, self._address)
+
+    def _claimed(self, held: Held, sent_s: float, answer: Answer) -> None:
+        if answer.accepted:
+            held.lease_begins(sent_s)
+        else:
+            held.stop(f"claim refused: {answer.code}")
+
+    def _renewed(self, helds: list[Held], sent_s: float, answer: Answer) -> None:
+        stopped = set(answer.stopped)
+        for held in helds:
+            refused = (held.dispatch.task, held.dispatch.epoch) in stopped or not (answer.accepted or answer.retry)
+            if refused:
+                held.stop("renewal refused")
+            elif answer.accepted:
+                held.lease_begins(sent_s)
+
+    def _command(self, dispatch: Dispatch, command: RunCommand, id: str) -> Command:
+        sender = Sender(dispatch.tenant, dispatch.project, f"process:{self._process}")
+        return run_command(sender, run_stream(dispatch.run), command, id=id, now_ms=self._clock())

@@ -1,0 +1,114 @@
+"""A worker process: takes what its pools offer, runs it, answers. Any number of them may run; the log decides who
+counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import structlog
+
+from dagbok.agents.queue import Queue, lane_of
+from dagbok.agents.workers.attempts import Attempts
+from dagbok.agents.workers.calls import Calls
+from dagbok.agents.workers.definitions import Registry
+from dagbok.agents.workers.holdings import Holdings
+from dagbok.agents.workers.lanes import KeyLane
+from dagbok.agents.workers.leases import LeaseKeeper
+from dagbok.agents.workers.outbox import Outbox
+from dagbok.agents.workers.reader import ArtifactReader
+from dagbok.events.envelope import Answer, Dispatch, Reply
+from dagbok.events.log.port import Log
+from dagbok.events.run.values import AttemptKind
+
+logger = structlog.get_logger(__name__)
+
+KINDS: tuple[AttemptKind, ...] = ("work", "verify")
+
+
+class WorkerProcess:
+    """Serves the keys of `registry` in some pools. `process` is its id; `clock` and `now_s` as in `Holdings`."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        queue: Queue,
+        log: Log,
+        reader: ArtifactReader,
+        *,
+        process: str,
+        clock: Callable[[], int],
+        now_s: Callable[[], float],
+    ) -> None:
+        self._registry, self._queue = registry, queue
+        self._address = f"process/{process}"
+        self._outbox = Outbox(log, self._address, now_s)
+        self._holdings = Holdings(process, self._address, self._outbox, clock, now_s)
+        self._leases = LeaseKeeper(self._holdings, self._outbox, now_s)
+        self._calls = Calls()
+        self._attempts = Attempts(self._holdings, self._calls, reader)
+        self._lanes: dict[tuple[AttemptKind, str], KeyLane] = {}
+        self._pools: dict[str, list[asyncio.Task[None]]] = {}
+        self._services: list[asyncio.Task[None]] = []
+
+    def start(self, pools: Iterable[str]) -> None:
+        """Begin to serve; pools may be added later."""
+        if not self._services:
+            self._queue.listen(self._address, self._replied)
+            self._services = [asyncio.create_task(self._outbox.run()), asyncio.create_task(self._leases.run())]
+        for pool in pools:
+            if pool not in self._pools:
+                self._pools[pool] = [asyncio.create_task(self._pull(kind, pool)) for kind in KINDS]
+
+    async def stop(self, grace_s: float) -> None:
+        """Take nothing more, stop what runs, hand back what was claimed, and see it acknowledged within `grace_s`."""
+        await _cancelled([task for tasks in self._pools.values() for task in tasks])
+        self._pools.clear()
+        await asyncio.gather(*[lane.close() for lane in self._lanes.values()])
+        self._holdings.release_all()
+        try:
+            await asyncio.wait_for(self._outbox.settled(), grace_s)
+        except TimeoutError:
+            logger.warning("worker.stopped_unsettled", grace_s=grace_s)
+        await _cancelled(self._services)
+        self._services = []
+        self._queue.forget(self._address)
+        self._calls.close()
+
+    async def _pull(self, kind: AttemptKind, pool: str) -> None:
+        while True:
+            for dispatch in await self._queue.take(lane_of(kind, pool)):
+                self._deliver(dispatch)
+
+    def _deliver(self, dispatch: Dispatch) -> None:
+        lane = self._lanes.get((dispatch.kind, dispatch.key)) or self._open_lane(dispatch.kind, dispatch.key)
+        if lane is None:
+            served = self._registry.workers if dispatch.kind == "work" else self._registry.verifiers
+            self._holdings.reject(dispatch, tuple(sorted(served)[:20]))
+        else:
+            lane.put(dispatch)
+
+    def _open_lane(self, kind: AttemptKind, key: str) -> KeyLane | None:
+        if kind == "work":
+            worker = self._registry.workers.get(key)
+            lane = None if worker is None else KeyLane(worker.concurrency, partial(self._attempts.work, worker))
+        else:
+            verifier = self._registry.verifiers.get(key)
+            lane = None if verifier is None else KeyLane(verifier.concurrency, partial(self._attempts.review, verifier))
+        if lane is not None:
+            self._lanes[kind, key] = lane
+        return lane
+
+    def _replied(self, replies: Sequence[Reply]) -> None:
+        for reply in replies:
+            if isinstance(reply, Answer):
+                self._outbox.answered(reply)
+            else:
+                self._holdings.stop((reply.run, reply.task, reply.epoch), "cancelled by the scheduler")
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
