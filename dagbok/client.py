@@ -1,0 +1,214 @@
+"""`Dagbok`: start runs, wait for them, steer them. The same methods whatever log is behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import ModuleType
+
+from dagbok.agents.hosting.embedded import EmbeddedHost, ProjectorPlace
+from dagbok.agents.hosting.folder import DataFolder
+from dagbok.agents.scheduler.handle import Decided
+from dagbok.agents.workers.definitions import Registry, Verifier, Worker
+from dagbok.agents.workers.encode import encode_spec
+from dagbok.events.codes import Code
+from dagbok.events.envelope import Answer, Sender, run_command
+from dagbok.events.errors import Refused
+from dagbok.events.ids import check_id, derive, run_id, run_stream
+from dagbok.events.log.clock import system_ms
+from dagbok.events.run.commands import (
+    CancelRun,
+    PauseRun,
+    ResolveBlock,
+    ResumeRun,
+    RunCommand,
+    SetLimits,
+    StartRun,
+)
+from dagbok.events.run.values import FailurePolicy, Limits, Pinned, SecurityContext
+from dagbok.events.specs import TaskSpec
+from dagbok.projections.partition import PartitionState
+from dagbok.projections.task_graph.state import RunState
+from dagbok.results import RunResult, result_of
+
+SETTLED = ("succeeded", "failed", "cancelled", "blocked")
+DEFAULT_TENANT = "local"
+DEFAULT_PROJECT = "default"
+
+
+class Dagbok:
+    """A handle on runs. `tenant` and `project` of each call say whose: of a foreign run nothing can be seen or
+    touched."""
+
+    def __init__(self, host: EmbeddedHost, registry: Registry, *, pool: str, user: str) -> None:
+        """See `embedded`."""
+        self._host, self._registry, self._pool, self._user = host, registry, pool, user
+
+    @classmethod
+    @asynccontextmanager
+    async def embedded(
+        cls,
+        folder: str | Path,
+        *definitions: Worker | Verifier | ModuleType,
+        pool: str = "default",
+        user: str = "local",
+        projector: ProjectorPlace = "process",
+    ) -> AsyncIterator[Dagbok]:
+        """Own a data folder and run everything in this process, until the block ends; what runs then is handed back.
+
+        `definitions`: the workers and verifiers to serve, or modules that have them. Runs that are open in the folder
+        go on as soon as their workers are there. Raises `FolderBusy` when another process owns the folder, and what
+        `EmbeddedHost` raises.
+        """
+        registry = Registry()
+        for definition in definitions:
+            if isinstance(definition, ModuleType):
+                registry.add_from(definition)
+            else:
+                registry.add(definition)
+        host = EmbeddedHost(DataFolder(Path(folder)), registry, projector=projector)
+        try:
+            await host.start([pool])
+            yield cls(host, registry, pool=pool, user=user)
+        finally:
+            await host.close()
+
+    async def run(
+        self,
+        task: TaskSpec | Sequence[TaskSpec],
+        *,
+        tenant: str = DEFAULT_TENANT,
+        project: str = DEFAULT_PROJECT,
+        key: str | None = None,
+        limits: Limits | None = None,
+        failure_policy: FailurePolicy = "continue_independent",
+        max_depth: int = 8,
+        max_decompositions: int = 1,
+    ) -> RunResult:
+        """Start a run and wait for its end: see `start` and `wait`."""
+        run = await self.start(
+            task,
+            tenant=tenant,
+            project=project,
+            key=key,
+            limits=limits,
+            failure_policy=failure_policy,
+            max_depth=max_depth,
+            max_decompositions=max_decompositions,
+        )
+        return await self.wait(run, tenant=tenant, project=project)
+
+    async def start(
+        self,
+        task: TaskSpec | Sequence[TaskSpec],
+        *,
+        tenant: str = DEFAULT_TENANT,
+        project: str = DEFAULT_PROJECT,
+        key: str | None = None,
+        limits: Limits | None = None,
+        failure_policy: FailurePolicy = "continue_independent",
+        max_depth: int = 8,
+        max_decompositions: int = 1,
+    ) -> str:
+        """Start a run and return its id. With several tasks, those that no other depends on are its roots.
+
+        The same `key` names the same run of the project: starting it again changes nothing, and raises `Refused`
+        (`config_mismatch`) when tasks or pinned values differ. The run is bound to all verifiers of this program.
+        """
+        check_id("tenant", tenant)
+        check_id("project", project)
+        run = run_id(tenant, project, key if key is not None else secrets.token_hex(16))
+        tasks = [task] if isinstance(task, TaskSpec) else list(task)
+        specs = [encode_spec(item, derived_id=derive(run, index), pool=self._pool) for index, item in enumerate(tasks)]
+        needed = {dependency for spec in specs for dependency in spec.depends_on}
+        command = StartRun(
+            tasks=tuple(specs),
+            roots=tuple(spec.id for spec in specs if spec.id not in needed),
+            pinned=Pinned(self._registry.pins(), failure_policy, max_depth, max_decompositions),
+            limits=limits or Limits(),
+            context=SecurityContext(user=self._user),
+        )
+        await self._send(run, command, tenant, project)
+        return run
+
+    async def wait(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
+        """The result once the run succeeded, failed or was cancelled, or is blocked until a person acts."""
+        found = await self._until(run, tenant, project, lambda state: state.status in SETTLED)
+        return result_of(found, self._host.reader)
+
+    def result(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
+        """The run as it stands now. Raises `Refused` (`not_found`)."""
+        return result_of(self._find(run, tenant, project), self._host.reader)
+
+    async def pause(
+        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
+    ) -> Answer:
+        """No attempt starts until `resume`; what runs may finish."""
+        return await self._send(run, PauseRun(reason), tenant, project)
+
+    async def resume(
+        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
+    ) -> Answer:
+        """Go on after `pause`."""
+        return await self._send(run, ResumeRun(reason), tenant, project)
+
+    async def cancel(
+        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
+    ) -> Answer:
+        """End the run: its attempts are closed, its open tasks cancelled; `wait` returns a result that says so."""
+        return await self._send(run, CancelRun(reason), tenant, project)
+
+    async def resolve(
+        self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, note: str = ""
+    ) -> Answer:
+        """A blocked task may run again; `note` reaches its worker."""
+        return await self._send(run, ResolveBlock(task, note), tenant, project)
+
+    async def set_limits(
+        self, run: str, limits: Limits, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT
+    ) -> Answer:
+        """Raise limits; none may become smaller."""
+        return await self._send(run, SetLimits(limits), tenant, project)
+
+    def progress(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Mapping[str, int]:
+        """Tasks per status, now. Raises `Refused` (`not_found`)."""
+        return {status: count for status, count in self._find(run, tenant, project).counts.items() if count}
+
+    async def _send(self, run: str, command: RunCommand, tenant: str, project: str) -> Answer:
+        sender = Sender(tenant, project, f"user:{self._user}")
+        envelope = run_command(sender, run_stream(run), command, id=secrets.token_hex(16), now_ms=system_ms())
+        answer = await self._host.ask(envelope)
+        if not answer.accepted:
+            raise Refused(Code(answer.code or Code.INTERNAL_ERROR), answer.reason, advice=answer.advice or None)
+        return answer
+
+    def _find(self, run: str, tenant: str, project: str) -> RunState:
+        state = self._host.owner.state
+        self._host.recovery.thaw(state, run_stream(run))
+        found = state.run_of(run_stream(run))
+        if found is None or (found.tenant, found.project) != (tenant, project):
+            raise Refused(Code.NOT_FOUND, f"there is no run {run} in {tenant}/{project}")
+        return found
+
+    async def _until(self, run: str, tenant: str, project: str, holds: Callable[[RunState], bool]) -> RunState:
+        done = asyncio.Event()
+
+        def look(state: PartitionState, batch: Sequence[Decided]) -> None:
+            found = state.run_of(run_stream(run))
+            if found is None or holds(found):
+                done.set()
+
+        unwatch = self._host.outputs.watch(look)
+        try:
+            if not holds(self._find(run, tenant, project)):
+                await self._host.first(_wait(done))
+            return self._find(run, tenant, project)
+        finally:
+            unwatch()
+
+
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()

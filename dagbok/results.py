@@ -1,0 +1,67 @@
+"""What a run came to, as the caller of `Dagbok.run` sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dagbok.agents.workers.context import Artifacts, ArtifactView
+from dagbok.agents.workers.reader import ArtifactReader
+from dagbok.events.canonical import Json
+from dagbok.events.envelope import Input
+from dagbok.projections.artifacts.scope import Scope
+from dagbok.projections.task_graph.state import RunState, RunStatus
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """`roots`: the published artifacts of each root that is verified. `failed`, `blocked`: tasks with their codes."""
+
+    run: str
+    status: RunStatus
+    tasks: int
+    counts: Mapping[str, int]
+    roots: Mapping[str, Artifacts]
+    failed: Mapping[str, str]
+    blocked: Mapping[str, str]
+
+    @property
+    def succeeded(self) -> bool:
+        """Every root is verified."""
+        return self.status == "succeeded"
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """The artifacts of the only root. Raises `ValueError` when there are several, `KeyError` when it is not
+        verified."""
+        if len(self.roots) > 1:
+            raise ValueError(f"run {self.run} has {len(self.roots)} roots: use `roots`")
+        if not self.roots:
+            raise KeyError(f"run {self.run} is {self.status}: nothing is published")
+        return next(iter(self.roots.values()))
+
+    def json(self, name: str = "result") -> Json:
+        """The JSON value of an artifact of the only root."""
+        return self.artifacts.json(name)
+
+
+def result_of(run: RunState, reader: ArtifactReader) -> RunResult:
+    """The result of a run as it stands now."""
+    scope = Scope(run.tenant, run.project)
+    roots = {
+        root: Artifacts(
+            {ref.name: ArtifactView(Input(root, ref), lambda item: reader.read(scope, item)) for ref in node.published}
+        )
+        for root in run.roots
+        if (node := run.tasks[root]).status == "verified"
+    }
+    counts: dict[str, int] = {status: count for status, count in run.counts.items() if count}
+    return RunResult(
+        run=run.run,
+        status=run.status or "running",
+        tasks=len(run.tasks),
+        counts=counts,
+        roots=roots,
+        failed=dict(run.failed),
+        blocked=dict(run.blocked),
+    )
