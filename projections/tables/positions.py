@@ -1,0 +1,123 @@
+"""Where each view stands in the log, and which version of its tables is the live one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import sqlalchemy as sa
+
+from dagbok.events.rule import GENESIS, Position
+
+METADATA: Final = sa.MetaData()
+
+VIEWS: Final = sa.Table(
+    "views",
+    METADATA,
+    sa.Column("view", sa.Text, primary_key=True),
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("layout", sa.BigInteger, nullable=False),
+    sa.Column("tables", sa.Text, nullable=False),
+)
+"""The live version of each view: its layout, and the names of its tables as a JSON list."""
+
+POSITIONS: Final = sa.Table(
+    "positions",
+    METADATA,
+    sa.Column("view", sa.Text, primary_key=True),
+    sa.Column("version", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("partition", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("next_offset", sa.BigInteger, nullable=False),
+    sa.Column("last_command_offset", sa.BigInteger, nullable=False),
+    sa.Column("head_hash", sa.Text, nullable=False),
+    sa.Column("head_offset", sa.BigInteger, nullable=False),
+    sa.Column("void", sa.BigInteger, nullable=False),
+)
+"""One row per version of a view and partition. `void` counts the records that were skipped, as everybody skips them."""
+
+_P: Final = POSITIONS.c
+_ADVANCE: Final = (
+    sa.update(POSITIONS)
+    .where(
+        _P.view == sa.bindparam("of_view"),
+        _P.version == sa.bindparam("of_version"),
+        _P.partition == sa.bindparam("of_partition"),
+        _P.next_offset == sa.bindparam("old_offset"),
+    )
+    .values(
+        void=_P.void + sa.bindparam("more_void"),
+        **{name: sa.bindparam(name) for name in Position.__struct_fields__},
+    )
+)
+"""Made once: it runs for every batch, however small."""
+
+
+class Live(msgspec.Struct, frozen=True):
+    """What `views` says of a view."""
+
+    version: int
+    layout: int
+    tables: tuple[str, ...]
+
+
+def live_views(connection: sa.Connection) -> dict[str, Live]:
+    """The live versions by the name of the view."""
+    rows = connection.execute(sa.select(VIEWS.c.view, VIEWS.c.version, VIEWS.c.layout, VIEWS.c.tables))
+    return {
+        view: Live(version, layout, msgspec.json.decode(names, type=tuple[str, ...]))
+        for view, version, layout, names in rows
+    }
+
+
+def set_live(connection: sa.Connection, view: str, live: Live) -> None:
+    """Make a version the live one."""
+    connection.execute(sa.delete(VIEWS).where(VIEWS.c.view == view))
+    names = msgspec.json.encode(live.tables).decode()
+    connection.execute(sa.insert(VIEWS).values(view=view, version=live.version, layout=live.layout, tables=names))
+
+
+def versions(connection: sa.Connection, view: str) -> list[int]:
+    """All versions of a view that have a position, ascending: the live one and those that are being built."""
+    return list(connection.scalars(sa.select(_P.version).where(_P.view == view).distinct().order_by(_P.version)))
+
+
+def read_position(connection: sa.Connection, view: str, version: int, partition: int) -> Position | None:
+    """Where a version stands in a partition; None before `begin`, and when it was replaced."""
+    row = connection.execute(
+        sa.select(_P.next_offset, _P.last_command_offset, _P.head_hash, _P.head_offset).where(
+            *_is(view, version, partition)
+        )
+    ).one_or_none()
+    return None if row is None else Position(*row)
+
+
+def begin(connection: sa.Connection, view: str, version: int, partition: int) -> None:
+    """A version begins to read a partition, at its very start."""
+    connection.execute(
+        sa.insert(POSITIONS).values(
+            view=view, version=version, partition=partition, void=0, **msgspec.structs.asdict(GENESIS)
+        )
+    )
+
+
+def advance(
+    connection: sa.Connection, view: str, version: int, partition: int, old: Position, new: Position, void: int
+) -> bool:
+    """Move on from `old` to `new` over `void` skipped records. False: it does not stand there any more; roll back."""
+    place = {"of_view": view, "of_version": version, "of_partition": partition, "old_offset": old.next_offset}
+    moved = connection.execute(_ADVANCE, {**place, **msgspec.structs.asdict(new), "more_void": void})
+    return moved.rowcount == 1
+
+
+def forget(connection: sa.Connection, view: str, version: int) -> None:
+    """A version is no more: whoever feeds it finds no position."""
+    connection.execute(sa.delete(POSITIONS).where(_P.view == view, _P.version == version))
+
+
+def void_records(connection: sa.Connection, view: str, version: int) -> int:
+    """How many void records a version has skipped, in all partitions."""
+    return connection.scalar(sa.select(sa.func.sum(_P.void)).where(_P.view == view, _P.version == version)) or 0
+
+
+def _is(view: str, version: int, partition: int) -> tuple[sa.ColumnElement[bool], ...]:
+    return _P.view == view, _P.version == version, _P.partition == partition

@@ -1,0 +1,52 @@
+"""A row type is a table: one definition for the columns, for what a view writes and for what a query returns."""
+
+from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import sqlalchemy as sa
+
+
+class Row(msgspec.Struct):
+    """Base of all rows: one field per column, in their order. Every row carries the tenant and project it belongs to.
+
+    `table` is the name, `key` the primary key, `changing` what may change after the insert, `indexes` further indexes.
+    """
+
+    table: ClassVar[str]
+    key: ClassVar[tuple[str, ...]]
+    changing: ClassVar[tuple[str, ...]] = ()
+    indexes: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
+    tenant: str
+    project: str
+
+
+# A mapping from Python types to column types cannot be typed tighter than this.
+_COLUMN_TYPES: dict[object, type[sa.types.TypeEngine[Any]]] = {str: sa.Text, int: sa.BigInteger, bool: sa.Boolean}
+
+
+def table_of(row: type[Row], metadata: sa.MetaData, name: str, mark: str) -> sa.Table:
+    """The table of a row type under `name`. `mark` keeps the names of its indexes apart from those of others."""
+    hints = get_type_hints(row)
+    table = sa.Table(name, metadata, *[_column(field, hints[field], row) for field in row.__struct_fields__])
+    for columns in row.indexes:
+        sa.Index("_".join((row.table, *columns, mark)), *[table.c[column] for column in columns])
+    return table
+
+
+def _column(name: str, hint: object, row: type[Row]) -> sa.Column[Any]:
+    plain, nullable = _plain(hint)
+    return sa.Column(name, _COLUMN_TYPES[plain], nullable=nullable, primary_key=name in row.key, autoincrement=False)
+
+
+def _plain(hint: object) -> tuple[object, bool]:
+    """The Python type of a column without None and Literal, and whether it may be NULL."""
+    if get_origin(hint) in (Union, UnionType):
+        (inner,) = [arg for arg in get_args(hint) if arg is not NoneType]
+        return _plain(inner)[0], True
+    if get_origin(hint) is Literal:
+        return str, False
+    return hint, False

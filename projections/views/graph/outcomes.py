@@ -1,0 +1,47 @@
+"""Rows of the events that settle a task for now: backed off, blocked, unblocked, failed."""
+
+from __future__ import annotations
+
+from dagbok.events.run import events as e
+from dagbok.projections.task_graph.outcomes import REVIEW_AGAIN
+from dagbok.projections.views.graph.memory import At, RunMemory
+from dagbok.projections.views.graph.moves import drop_staged, end
+
+
+def task_backed_off(run: RunMemory, event: e.TaskBackedOff, at: At) -> None:
+    """The next attempt opens at `due_ms`."""
+    row = run.task(event.task)
+    drop_staged(row)
+    row.due_ms = event.due_ms
+    run.set_status(row, "backoff")
+
+
+def task_blocked(run: RunMemory, event: e.TaskBlocked, at: At) -> None:
+    """Waits for a person. With an attempt still open, this is the outcome of its worker."""
+    row = run.task(event.task)
+    if row.open_kind is not None:
+        process = None if event.claim is None else event.claim.process
+        end(
+            run, row, at, row.epoch, "failed", outcome="blocked", code=event.code, message=event.reason, process=process
+        )
+    if event.code not in REVIEW_AGAIN:
+        drop_staged(row)
+    row.code, row.reason = event.code, event.reason
+    run.set_status(row, "blocked")
+
+
+def task_unblocked(run: RunMemory, event: e.TaskUnblocked, at: At) -> None:
+    """Runs again, or is reviewed again when its candidate is still staged."""
+    row = run.task(event.task)
+    row.verifier_errors = row.lost = 0
+    row.code = row.reason = None
+    run.set_status(row, "ready" if row.staged is None else "verifying")
+
+
+def task_failed(run: RunMemory, event: e.TaskFailed, at: At) -> None:
+    """Closed; a command may start it again."""
+    row = run.task(event.task)
+    drop_staged(row)
+    row.code, row.reason = event.code, event.reason
+    row.closed_ms = at.now_ms
+    run.set_status(row, "failed")
