@@ -71,7 +71,7 @@ def refuse_broken(state: PartitionState, record: StoredRecord, cause: BaseExcept
 def refused(error: Refused, raw: bytes | None = None) -> CommandRefused:
     """The event of a refusal."""
     return CommandRefused(
-        code=error.code,
+        code=error.code.value,
         reason=error.message[:MAX_REASON_CHARS],
         advice=error.advice,
         retry=error.retry,

@@ -94,15 +94,17 @@ class Attempts:
 
     def _fail(self, held: Held, error: Exception) -> None:
         dispatch = held.dispatch
-        logger.warning(
+        failure = encode_failure(error)
+        # The event keeps the traceback; a log line of every failure would drown the others.
+        logger.info(
             "attempt.failed",
             run=dispatch.run,
             task=dispatch.task,
             epoch=dispatch.epoch,
             key=dispatch.key,
-            exc_info=error,
+            error=f"{failure.type}: {failure.message[:200]}",
         )
-        self._send_failure(held, encode_failure(error))
+        self._send_failure(held, failure)
 
     def _send_failure(self, held: Held, failure: Failure) -> None:
         command = FailAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, failure)

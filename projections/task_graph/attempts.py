@@ -125,7 +125,7 @@ def verdict_recorded(run: RunState, event: e.VerdictRecorded, at: At) -> None:
 
 def problem_at(at: At, code: str, text: str) -> ProblemRef:
     """Where to read what went wrong, and a hash of it for the input of the next attempt."""
-    return ProblemRef(code, at.offset, at.index, sha256_hex(f"{code}\n{text}".encode()))
+    return ProblemRef(str(code), at.offset, at.index, sha256_hex(f"{code}\n{text}".encode()))
 
 
 def _submitted(run: RunState, node: TaskNode, at: At) -> None:

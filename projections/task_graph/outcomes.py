@@ -31,7 +31,7 @@ def task_blocked(run: RunState, event: e.TaskBlocked, at: At) -> None:
     if event.code not in REVIEW_AGAIN:
         node.staged = None
     give_up(run, node, "blocked")
-    run.blocked[node.id] = event.code
+    run.blocked[node.id] = str(event.code)
 
 
 def task_unblocked(run: RunState, event: e.TaskUnblocked, at: At) -> None:
@@ -50,4 +50,4 @@ def task_failed(run: RunState, event: e.TaskFailed, at: At) -> None:
     node = run.tasks[event.task]
     node.staged = None
     give_up(run, node, "failed")
-    run.failed[node.id] = event.code
+    run.failed[node.id] = str(event.code)
