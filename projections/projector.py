@@ -55,7 +55,7 @@ class Projector:
         return self._feed.position
 
     async def run(self) -> None:
-        """Follow the log until cancelled, a short time (`LINGER_S`) behind it. A batch that has begun is finished first.
+        """Follow the log until cancelled, shortly (`LINGER_S`) behind it; a batch that has begun is finished first.
         Raises like `catch_up`."""
         while True:
             await self._renew()

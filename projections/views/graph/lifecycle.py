@@ -8,8 +8,8 @@ import msgspec
 
 from dagbok.events.run import events as e
 from dagbok.projections.task_graph.state import RunStatus
-from dagbok.projections.views.graph.memory import STATUSES, At, RunMemory
-from dagbok.projections.views.graph.rows import RunRow
+from dagbok.projections.views.graph.memory import At, RunMemory
+from dagbok.projections.views.graph.rows import STATUSES, RunRow
 
 CANCELLED_FROM: Final = tuple([status for status in STATUSES if status not in ("verified", "failed", "cancelled")])
 

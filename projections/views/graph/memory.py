@@ -6,7 +6,6 @@ A handler changes rows here as a fold changes its state. `load.py` puts in what 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import msgspec
 
@@ -22,11 +21,7 @@ from dagbok.projections.views.graph.patches import (
     TasksCancelled,
     Unserved,
 )
-from dagbok.projections.views.graph.rows import ArtifactRow, AttemptRow, EdgeRow, Origin, RunRow, TaskRow
-
-STATUSES: Final[tuple[TaskStatus, ...]] = (
-    *("waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "failed", "cancelled"),
-)
+from dagbok.projections.views.graph.rows import STATUSES, ArtifactRow, AttemptRow, EdgeRow, Origin, RunRow, TaskRow
 
 
 class At(msgspec.Struct, gc=False):
@@ -72,7 +67,7 @@ class RunMemory:
     def known(self, row: RunRow) -> None:
         """The run is in the tables already."""
         self.row = row
-        self.counts = {status: getattr(row, status) for status in STATUSES}
+        self.counts = row.counts
 
     def bound(self) -> RunRow:
         """The row of the run. Raises `LogCorrupt` when nothing has started it."""

@@ -5,7 +5,7 @@ Statuses are those of the fold (`projections/task_graph/state.py`), exactly: a t
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from dagbok.events.run.values import ArtifactRef, AttemptKind, Phase, Place
 from dagbok.projections.tables.rows import Row
@@ -15,6 +15,9 @@ AttemptStatus = Literal["open", "running", "submitted", "succeeded", "failed", "
 Outcome = Literal["candidate", "decompose", "blocked", "pass", "fail", "inconclusive", "error"]
 Origin = Literal["initial", "decomposition"]
 ArtifactState = Literal["staged", "published"]
+STATUSES: Final[tuple[TaskStatus, ...]] = (
+    *("waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "failed", "cancelled"),
+)
 
 
 class RunRow(Row):
@@ -57,6 +60,11 @@ class RunRow(Row):
         *("edges", "tasks", "waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "failed"),
         "cancelled",
     )
+
+    @property
+    def counts(self) -> dict[TaskStatus, int]:
+        """How many tasks have each status now."""
+        return {status: getattr(self, status) for status in STATUSES}
 
 
 class TaskRow(Row):

@@ -1,0 +1,132 @@
+"""Queries: what they return, in which order, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from dagbok.events.envelope import Sender
+from dagbok.events.rule import GENESIS
+from dagbok.events.run.commands import CancelRun
+from dagbok.projections.queries import Queries
+from dagbok.projections.store import Tables
+from dagbok.testing import act
+from dagbok.testing.make import candidate, decompose, start, task
+from tests.support.logbuilder import LogBuilder
+from tests.support.projecting import projected
+
+ME = ("acme", "docs")
+OTHERS = (("rival", "docs"), ("acme", "other"), ("", ""))
+
+
+def _history() -> LogBuilder:
+    """Three runs of acme/docs, oldest first: `old` was cancelled, `tree` has grown; and one of a rival."""
+    builder = LogBuilder()
+    builder.send("old", start(task("root")))
+    builder.send("old", CancelRun())
+    builder.now_ms += 1_000
+    builder.send("tree", start(task("root"), task("other")))
+    builder.send("tree", act.submit_outcome(builder.run("tree"), "root", decompose(task("b"), task("a"))))
+    builder.send("tree", act.submit_outcome(builder.run("tree"), "a", candidate("one", name="report")))
+    builder.send("tree", act.submit_verdict(builder.run("tree"), "a", "pass"))
+    builder.now_ms += 1_000
+    builder.send("new", start(task("root")))
+    builder.send("theirs", start(task("root")), sender=Sender("rival", "docs", "user:eve"))
+    return builder
+
+
+@pytest.fixture
+async def tables(tmp_path: Path) -> AsyncIterator[Tables]:
+    builder = _history()
+    builder.void(b"no commit")
+    tables = await projected(builder, tmp_path / "tables.db", 3)
+    yield tables
+    tables.close()
+
+
+@pytest.fixture
+def queries(tables: Tables) -> Queries:
+    return Queries(tables)
+
+
+def test_runs_are_listed_newest_first(queries: Queries) -> None:
+    assert [run.run for run in queries.list_runs(*ME)] == ["new", "tree", "old"]
+    assert [run.run for run in queries.list_runs(*ME, limit=2)] == ["new", "tree"]
+    assert [run.run for run in queries.list_runs(*ME, status="cancelled")] == ["old"]
+
+
+def test_tasks_are_listed_in_the_order_in_which_they_came(queries: Queries) -> None:
+    assert [task.task for task in queries.list_tasks(*ME, "tree")] == ["root", "other", "b", "a"]
+    assert [task.task for task in queries.list_tasks(*ME, "tree", after=1)] == ["b", "a"]
+    assert [task.task for task in queries.list_tasks(*ME, "tree", after=0, limit=1)] == ["other"]
+    assert [task.task for task in queries.list_tasks(*ME, "tree", status="verified")] == ["a"]
+
+
+def test_one_task_is_found_by_its_id(queries: Queries) -> None:
+    found = queries.get_task(*ME, "tree", "b")
+    assert found is not None
+    assert (found.parent, found.depth, found.root) == ("root", 1, False)
+    assert queries.get_task(*ME, "tree", "nobody") is None
+
+
+def test_the_tree_has_each_task_under_the_one_that_it_came_of(queries: Queries) -> None:
+    root, other = queries.task_tree(*ME, "tree")
+    assert [child.task.task for child in root.children] == ["b", "a"]
+    assert other.children == []
+
+
+def test_the_journal_is_read_in_parts(queries: Queries) -> None:
+    everything = queries.journal(*ME, "tree")
+    parts = queries.journal(*ME, "tree", limit=4)
+    parts += queries.journal(*ME, "tree", after_seq=parts[-1].seq)
+    assert parts == everything
+    verified = queries.journal(*ME, "tree", types=["TaskVerified", "TasksAdded"])
+    assert [row.type for row in verified] == ["TasksAdded", "TasksAdded", "TaskVerified"]
+    assert queries.journal(*ME, "tree", types=[]) == []
+
+
+def test_an_artifact_is_found_by_task_and_name(queries: Queries) -> None:
+    (found,) = queries.artifacts(*ME, "tree", "a", "report", state="published")
+    assert found.size_bytes == 5
+    assert queries.artifacts(*ME, "tree", "a", "nothing") == []
+
+
+ASKED: dict[str, Callable[[Queries, str, str], object]] = {
+    "list_runs": lambda queries, *who: [run for run in queries.list_runs(*who) if run.run != "theirs"],
+    "get_run": lambda queries, *who: queries.get_run(*who, "tree"),
+    "list_tasks": lambda queries, *who: queries.list_tasks(*who, "tree"),
+    "get_task": lambda queries, *who: queries.get_task(*who, "tree", "a"),
+    "task_tree": lambda queries, *who: queries.task_tree(*who, "tree"),
+    "edges": lambda queries, *who: queries.edges(*who, "tree"),
+    "attempts": lambda queries, *who: queries.attempts(*who, "tree"),
+    "reports": lambda queries, *who: queries.reports(*who, "tree"),
+    "artifacts": lambda queries, *who: queries.artifacts(*who, "tree"),
+    "journal": lambda queries, *who: queries.journal(*who, "tree"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_nobody_sees_what_belongs_to_another_tenant_or_project(queries: Queries, name: str) -> None:
+    ask = ASKED[name]
+    assert ask(queries, *ME)
+    for who in OTHERS:
+        assert not ask(queries, *who)
+
+
+def test_every_query_is_asked_above() -> None:
+    said = {"position", "void_records", "refusals"}  # of no tenant, or shown in the journal's own tests
+    assert {name for name in vars(Queries) if not name.startswith("_")} - said == set(ASKED)
+
+
+def test_a_run_that_is_not_there_gives_nothing(queries: Queries) -> None:
+    assert queries.get_run(*ME, "nothing") is None
+    assert queries.task_tree(*ME, "nothing") == []
+
+
+def test_a_reader_knows_how_far_the_tables_are(tables: Tables, queries: Queries) -> None:
+    builder = _history()
+    assert queries.position() == builder.state.position.skip(len(builder.records))
+    assert queries.position(7) == GENESIS
+    assert queries.void_records() == 1
