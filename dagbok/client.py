@@ -31,8 +31,8 @@ from dagbok.events.run.commands import (
 from dagbok.events.run.values import FailurePolicy, Limits, Pinned, SecurityContext
 from dagbok.events.specs import TaskSpec
 from dagbok.projections.partition import PartitionState
-from dagbok.projections.task_graph.state import RunState
-from dagbok.results import RunResult, result_of
+from dagbok.projections.task_graph.state import RunState, RunStatus
+from dagbok.results import RunResult, result_of, unserved_keys
 
 SETTLED = ("succeeded", "failed", "cancelled", "blocked")
 DEFAULT_TENANT = "local"
@@ -176,6 +176,22 @@ class Dagbok:
     def progress(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Mapping[str, int]:
         """Tasks per status, now. Raises `Refused` (`not_found`)."""
         return {status: count for status, count in self._find(run, tenant, project).counts.items() if count}
+
+    def status(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunStatus | None:
+        """How the run stands; None when this tenant and project have none of this id."""
+        try:
+            return self._find(run, tenant, project).status
+        except Refused:
+            return None
+
+    def unserved(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Sequence[str]:
+        """The keys that open attempts wait for and that no process knows: `worker 'x'`, `verifier 'y'`."""
+        return unserved_keys(self._find(run, tenant, project))
+
+    @property
+    def host(self) -> EmbeddedHost:
+        """The host, for programs that add actors of their own to it."""
+        return self._host
 
     async def _send(self, run: str, command: RunCommand, tenant: str, project: str) -> Answer:
         sender = Sender(tenant, project, f"user:{self._user}")

@@ -65,3 +65,20 @@ def result_of(run: RunState, reader: ArtifactReader) -> RunResult:
         failed=dict(run.failed),
         blocked=dict(run.blocked),
     )
+
+
+def unserved_keys(run: RunState) -> list[str]:
+    """What open attempts of the run wait for and no process that was offered them serves."""
+    found: set[str] = set()
+    for task in run.active:
+        node = run.tasks[task]
+        attempt = node.attempt
+        if attempt is None or attempt.claim is not None or not attempt.unserved:
+            continue
+        if attempt.kind == "work":
+            found.add(f"worker {node.spec.worker!r}")
+        else:
+            proposed = node.staged is not None and node.staged.kind == "decomposition"
+            judge = node.spec.proposal_verifier if proposed else None
+            found.add(f"verifier {(judge or node.spec.verifier)!r}")
+    return sorted(found)

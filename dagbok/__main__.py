@@ -1,0 +1,9 @@
+"""`python -m dagbok`."""
+
+from __future__ import annotations
+
+import sys
+
+from dagbok.cli import main
+
+sys.exit(main())

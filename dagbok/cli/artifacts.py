@@ -1,0 +1,104 @@
+"""`dagbok artifact get` and `ls`, and the files that a run's roots become."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from dagbok.agents.workers.reader import ArtifactReader
+from dagbok.cli import say
+from dagbok.cli.options import Output, Place, settle
+from dagbok.cli.quiet import quiet_logs
+from dagbok.cli.reading import Reading, reading
+from dagbok.cli.text import clean, columns, plural, short
+from dagbok.cli.wiring import artifact_reader
+from dagbok.events.codes import Code
+from dagbok.events.envelope import Input
+from dagbok.events.errors import Refused, StorageFailed
+from dagbok.projections.artifacts.scope import Scope
+from dagbok.projections.views.graph.rows import ArtifactRow
+from dagbok.settings import Settings
+
+DEFAULT_NAME = "result"
+
+
+def get(run: str, task: str, name: str | None, target: Path | None, place: Place | None, output: Output | None) -> int:
+    """Write one published artifact, whole or not at all."""
+    settings, how = settle(place, output)
+    quiet_logs(settings)
+    row, data = asyncio.run(_get(settings, run, task, name))
+    if target is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        return 0
+    write_file(target, data)
+    if how.json:
+        say.out_json({**_told(row), "path": str(target.absolute())})
+    else:
+        say.note(f"{plural(len(data), 'byte')} written to {target}")
+    return 0
+
+
+def list_artifacts(run: str, place: Place | None, output: Output | None) -> int:
+    """Print what a run has published."""
+    settings, how = settle(place, output)
+    quiet_logs(settings)
+    rows = asyncio.run(_published(settings, run))
+    if how.json:
+        say.out_json([_told(row) for row in rows])
+        return 0
+    head = ["TASK", "NAME", "BYTES", "TYPE", "SHA-256"]
+    lines = [[short(row.task), clean(row.name), str(row.size_bytes), row.media_type, row.sha256] for row in rows]
+    for line in columns([head, *lines]):
+        say.out(line)
+    return 0
+
+
+def write_file(target: Path, data: bytes) -> None:
+    """Replace `target`, so that nobody sees half of it. Raises `StorageFailed`."""
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(data)
+        beside.replace(target)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StorageFailed(f"cannot write {target}: {error.strerror or error}") from error
+
+
+async def _get(settings: Settings, run: str, task: str, name: str | None) -> tuple[ArtifactRow, bytes]:
+    async with reading(settings) as found:
+        row = _find(found, run, task, name)
+        reader: ArtifactReader = artifact_reader(found.folder, found.log)
+        return row, reader.read(Scope(found.tenant, found.project), Input(row.task, row.ref))
+
+
+def _find(found: Reading, run: str, task: str, name: str | None) -> ArtifactRow:
+    run_row = found.find_run(run)
+    task_row = found.find_task(run_row, task)
+    rows = found.queries.artifacts(found.tenant, found.project, run_row.run, task_row.task, state="published")
+    wanted = name or (rows[0].name if len(rows) == 1 else DEFAULT_NAME)
+    for row in rows:
+        if row.name == wanted:
+            return row
+    if not rows:
+        said = f"task {task_row.task} has published nothing: it is {task_row.status}"
+        raise Refused(Code.NOT_FOUND, said, advice=f"see dagbok artifact ls {short(run_row.run)}")
+    names = ", ".join(row.name for row in rows)
+    raise Refused(
+        Code.NOT_FOUND, f"task {task_row.task} has published no artifact {wanted}", advice=f"name one of: {names}"
+    )
+
+
+async def _published(settings: Settings, run: str) -> list[ArtifactRow]:
+    async with reading(settings) as found:
+        return found.queries.artifacts(found.tenant, found.project, found.find_run(run).run, state="published")
+
+
+def _told(row: ArtifactRow) -> dict[str, object]:
+    told: dict[str, object] = msgspec.to_builtins(row)
+    return {key: told[key] for key in ("run", "task", "name", "media_type", "size_bytes", "sha256", "published_ms")}

@@ -1,0 +1,97 @@
+"""How `dagbok run` says what a run came to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dagbok.cli import say
+from dagbok.cli.exits import exit_of_status
+from dagbok.cli.outputs import OutputFile
+from dagbok.cli.reading import reading
+from dagbok.cli.show import print_run
+from dagbok.cli.text import duration, plural, short
+from dagbok.events.errors import DagbokError
+from dagbok.results import RunResult
+from dagbok.settings import Settings
+
+NAMED = 5
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that came to an end. `resumed`: an earlier process had begun it; `elapsed_s`: of this process alone."""
+
+    result: RunResult
+    resumed: bool
+    elapsed_s: float
+    files: Sequence[OutputFile]
+
+
+async def tell(ended: Ended, settings: Settings, *, quiet: bool, as_json: bool) -> int:
+    """Print it, and return the exit status."""
+    if as_json:
+        say.out_json(_as_json(ended))
+    else:
+        if not quiet:
+            await _tree(ended, settings)
+        for line in _last_lines(ended):
+            say.out(line)
+    return exit_of_status(ended.result.status)
+
+
+async def _tree(ended: Ended, settings: Settings) -> None:
+    try:
+        async with reading(settings) as found:
+            print_run(found, found.find_run(ended.result.run))
+    except DagbokError as error:
+        # The run has ended as the log says; the tables are only another view of it.
+        say.note(f"the tree cannot be shown: {error}")
+
+
+def _last_lines(ended: Ended) -> list[str]:
+    result = ended.result
+    lines = [f"{file.view.name}: {_near(file.path)}" for file in ended.files]
+    lines += [f"failed: {task} ({code})" for task, code in list(result.failed.items())[:NAMED]]
+    lines += [f"blocked: {task} ({code})" for task, code in list(result.blocked.items())[:NAMED]]
+    if result.status == "blocked":
+        lines += [f"to go on: dagbok resolve {short(result.run)} TASK --note '…', then the same command again"]
+    elif result.status in ("failed", "cancelled"):
+        lines += [f"see dagbok show {short(result.run)}; the same command begins another run"]
+    lines.append(f"{result.status}: {plural(result.tasks, 'task')} in {duration(ended.elapsed_s * 1000)}")
+    return lines
+
+
+def _as_json(ended: Ended) -> dict[str, object]:
+    result = ended.result
+    return {
+        "run": result.run,
+        "status": result.status,
+        "resumed": ended.resumed,
+        "elapsed_s": round(ended.elapsed_s, 3),
+        "tasks": result.tasks,
+        "counts": dict(result.counts),
+        "failed": dict(result.failed),
+        "blocked": dict(result.blocked),
+        "artifacts": [_file_as_json(file) for file in ended.files],
+    }
+
+
+def _file_as_json(file: OutputFile) -> dict[str, object]:
+    ref = file.view.ref
+    return {
+        "task": file.task,
+        "name": ref.name,
+        "path": str(file.path),
+        "media_type": ref.media_type,
+        "size_bytes": ref.size_bytes,
+        "sha256": ref.sha256,
+    }
+
+
+def _near(path: Path) -> str:
+    """The shorter of the absolute path and the one from here."""
+    from_here = os.path.relpath(path)
+    return str(path) if from_here.startswith("..") else from_here

@@ -1,0 +1,58 @@
+"""Options that several commands have, and what they come to together with the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from dagbok.settings import LogFormat, LogLevel, Settings
+
+PLACE = Group("Place", sort_key=10)
+OUTPUT = Group("Output", sort_key=20)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Place:
+    """Where the runs are and whose they are."""
+
+    data: Annotated[Path | None, Parameter(group=PLACE)] = None
+    """Data folder. Else $DAGBOK_DATA, else ./dagbok-data."""
+    tenant: Annotated[str | None, Parameter(group=PLACE)] = None
+    """Else $DAGBOK_TENANT, else "local"."""
+    project: Annotated[str | None, Parameter(group=PLACE)] = None
+    """Else $DAGBOK_PROJECT, else "default"."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Output:
+    """How a command tells what it did."""
+
+    json: Annotated[bool, Parameter(group=OUTPUT, negative="")] = False
+    """Results, and errors, as JSON."""
+    debug: Annotated[bool, Parameter(group=OUTPUT, negative="")] = False
+    """Errors with their traceback. Also $DAGBOK_DEBUG=1."""
+    log_level: Annotated[LogLevel | None, Parameter(group=OUTPUT)] = None
+    """What is logged to standard error. Else $DAGBOK_LOG_LEVEL."""
+    log_format: Annotated[LogFormat | None, Parameter(group=OUTPUT)] = None
+    """How it is logged: "auto" is text on a terminal and JSON elsewhere. Else $DAGBOK_LOG_FORMAT."""
+
+
+def settle(place: Place | None, output: Output | None) -> tuple[Settings, Output]:
+    """Options first, then variables, then defaults; the data folder is absolute. Raises `InvalidInput`."""
+    place, output = place or Place(), output or Output()
+    found = Settings.from_environment()
+    settings = Settings(
+        data=(place.data or found.data).expanduser().absolute(),
+        tenant=place.tenant or found.tenant,
+        project=place.project or found.project,
+        user=found.user,
+        log_level=output.log_level or found.log_level,
+        log_format=output.log_format or found.log_format,
+        debug=output.debug or found.debug,
+    )
+    return settings, output

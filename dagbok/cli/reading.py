@@ -1,0 +1,119 @@
+"""Reading a data folder from any process, whether or not an owner is alive.
+
+The tables are brought up to date first, in this process: beside the owner's projector that is safe, since rows and
+position change together and only from the position they were read at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from dagbok.agents.hosting.folder import DataFolder
+from dagbok.cli.wiring import open_log
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput, Refused
+from dagbok.events.ids import check_id
+from dagbok.events.log.port import Log
+from dagbok.projections.projector import Projector
+from dagbok.projections.queries import Queries
+from dagbok.projections.store import Tables
+from dagbok.projections.views.graph.rows import RunRow, TaskRow
+from dagbok.settings import Settings
+
+ALL_RUNS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An open data folder, seen as one tenant and project."""
+
+    folder: DataFolder
+    log: Log
+    projector: Projector
+    queries: Queries
+    tenant: str
+    project: str
+
+    def find_run(self, name: str) -> RunRow:
+        """The run of an id, of its first digits, or the newest one (`last`).
+
+        Raises `Refused` (`not_found`), or `InvalidInput` when several begin like this.
+        """
+        if name == "last":
+            newest = self.queries.list_runs(self.tenant, self.project, limit=1)
+            if not newest:
+                raise self._missing("no run yet")
+            return newest[0]
+        exact = self.queries.get_run(self.tenant, self.project, name)
+        if exact is not None:
+            return exact
+        runs = self.queries.list_runs(self.tenant, self.project, limit=ALL_RUNS)
+        found = [row for row in runs if row.run.startswith(name)]
+        if not found:
+            raise self._missing(f"no run {name}")
+        if len(found) > 1:
+            raise _ambiguous("runs", name, [row.run for row in found])
+        return found[0]
+
+    def find_task(self, run: RunRow, name: str) -> TaskRow:
+        """The task of an id or of its first characters. Raises like `find_run`."""
+        exact = self.queries.get_task(self.tenant, self.project, run.run, name)
+        if exact is not None:
+            return exact
+        tasks = self.queries.list_tasks(self.tenant, self.project, run.run)
+        found = [row for row in tasks if row.task.startswith(name)]
+        if not found:
+            raise Refused(
+                Code.NOT_FOUND, f"run {run.run} has no task {name}", advice=f"see dagbok show {run.run} --all"
+            )
+        if len(found) > 1:
+            raise _ambiguous("tasks", name, [row.task for row in found])
+        return found[0]
+
+    def _missing(self, what: str) -> Refused:
+        return Refused(
+            Code.NOT_FOUND,
+            f"there is {what} of {self.tenant}/{self.project} in {self.folder.root}",
+            advice="see dagbok ls; check --data, --tenant and --project",
+        )
+
+
+def existing_folder(settings: Settings) -> DataFolder:
+    """The data folder. Raises `Refused` when it is not there: reading creates none."""
+    check_id("tenant", settings.tenant)
+    check_id("project", settings.project)
+    folder = DataFolder(settings.data)
+    if not folder.log.is_file():
+        what = "has no log" if folder.root.exists() else "does not exist"
+        raise Refused(
+            Code.NOT_FOUND,
+            f"the data folder {folder.root} {what}",
+            advice="check --data and DAGBOK_DATA, or start a run",
+        )
+    return folder
+
+
+@asynccontextmanager
+async def reading(settings: Settings) -> AsyncIterator[Reading]:
+    """Open the folder and bring its tables up to date. Raises what `Projector.catch_up` raises, and `Refused`."""
+    folder = existing_folder(settings)
+    log = open_log(folder)
+    try:
+        tables = Tables.open(folder.tables)
+        try:
+            projector = Projector(log, tables)
+            await projector.catch_up()
+            yield Reading(folder, log, projector, Queries(tables), settings.tenant, settings.project)
+        finally:
+            tables.close()
+    finally:
+        await log.close()
+
+
+def _ambiguous(what: str, name: str, found: list[str]) -> InvalidInput:
+    some = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+    return InvalidInput(
+        f"{len(found)} {what} begin with {name}: {some}", code=Code.USAGE, advice="write more of the id"
+    )

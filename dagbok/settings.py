@@ -1,0 +1,87 @@
+"""Settings: what `DAGBOK_*` variables say, in one typed place. Options of the command line go before them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["auto", "text", "json"]
+
+TRUE = frozenset(("1", "true", "yes", "on"))
+FALSE = frozenset(("", "0", "false", "no", "off"))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Each field is read from the variable of its name: `data` from `DAGBOK_DATA`. `docs/cli.md` has the list.
+
+    `data`: the data folder. `tenant`, `project`: whose runs are meant. `user`: in whose name runs start and commands
+    are sent. `log_level`: none means `info` for services and `warning` for all else. `log_format`: `auto` means text on
+    a terminal and JSON elsewhere. `debug`: errors come with their traceback.
+    """
+
+    data: Path = Path("dagbok-data")
+    tenant: str = "local"
+    project: str = "default"
+    user: str = "local"
+    log_level: LogLevel | None = None
+    log_format: LogFormat = "auto"
+    debug: bool = False
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
+        """Read the variables; an empty one counts as absent. Raises `InvalidInput` (`usage`) naming a wrong one."""
+        default = cls()
+        return cls(
+            data=Path(_read(environment, "DATA") or default.data),
+            tenant=_read(environment, "TENANT") or default.tenant,
+            project=_read(environment, "PROJECT") or default.project,
+            user=_read(environment, "USER") or default.user,
+            log_level=_level(_read(environment, "LOG_LEVEL")),
+            log_format=_format(_read(environment, "LOG_FORMAT")),
+            debug=_flag(environment, "DEBUG"),
+        )
+
+
+def _read(environment: Mapping[str, str], name: str) -> str:
+    return environment.get(f"DAGBOK_{name}", "").strip()
+
+
+def _level(value: str) -> LogLevel | None:
+    for level in get_args(LogLevel):
+        if value.lower() == level:
+            found: LogLevel = level
+            return found
+    if value:
+        raise _wrong("LOG_LEVEL", value, get_args(LogLevel))
+    return None
+
+
+def _format(value: str) -> LogFormat:
+    for name in get_args(LogFormat):
+        if value.lower() == name:
+            found: LogFormat = name
+            return found
+    if value:
+        raise _wrong("LOG_FORMAT", value, get_args(LogFormat))
+    return "auto"
+
+
+def _flag(environment: Mapping[str, str], name: str) -> bool:
+    value = _read(environment, name).lower()
+    if value not in TRUE | FALSE:
+        raise _wrong(name, value, ("1", "0"))
+    return value in TRUE
+
+
+def _wrong(name: str, value: str, allowed: tuple[str, ...]) -> InvalidInput:
+    return InvalidInput(
+        f"DAGBOK_{name} is {value!r}", code=Code.USAGE, advice=f"set it to one of {', '.join(allowed)}, or unset it"
+    )
