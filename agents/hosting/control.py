@@ -36,7 +36,7 @@ READ_COMMITS = 2_000
 class Silent:
     """Outputs of an owner that only decides: nothing is dispatched, nobody is answered."""
 
-    def rebuild(self, state: PartitionState) -> None:
+    def rebuild(self, state: PartitionState, pending_until: int) -> None:
         """Nothing is derived."""
 
     def confirmed(self, state: PartitionState, batch: Sequence[Decided]) -> None:

@@ -30,6 +30,8 @@ class Undertaker:
 
     async def run(self) -> None:
         """Until cancelled."""
+        # Claims of a process that died may still wait to be decided.
+        await self._owner.decided(self._owner.pending_until - 1)
         while True:
             async with self._owner.between_batches:
                 claims = claims_by_process(self._owner.state.runs.values())

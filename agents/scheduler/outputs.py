@@ -24,6 +24,7 @@ class SchedulerOutputs:
     def __init__(self, queue: Queue, dispatcher: Dispatcher, timers: Timers) -> None:
         self._queue, self._dispatcher, self._timers = queue, dispatcher, timers
         self._watchers: list[Watcher] = []
+        self._pending_until = 0
         self.changed = asyncio.Event()
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
@@ -31,8 +32,10 @@ class SchedulerOutputs:
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
 
-    def rebuild(self, state: PartitionState) -> None:
-        """The state was folded anew."""
+    def rebuild(self, state: PartitionState, pending_until: int) -> None:
+        """The state was folded anew. Nothing is dispatched before the commands that were waiting are decided: many of
+        them end the very attempts that would be sent."""
+        self._pending_until = pending_until
         self._dispatcher.rebuild(state)
         self._timers.rebuild(state)
         self._finish(state, ())
@@ -50,7 +53,8 @@ class SchedulerOutputs:
         self._finish(state, batch)
 
     def _finish(self, state: PartitionState, batch: Sequence[Decided]) -> None:
-        self._dispatcher.send(state)
+        if state.position.last_command_offset + 1 >= self._pending_until:
+            self._dispatcher.send(state)
         self.changed.set()
         for watcher in tuple(self._watchers):
             watcher(state, batch)

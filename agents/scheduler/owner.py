@@ -13,6 +13,7 @@ from typing import Protocol
 
 import structlog
 
+from dagbok.agents.faultpoints import BATCH_APPENDED, BATCH_DECIDED, OUTPUTS_SENT, reach
 from dagbok.agents.scheduler.execute import StateBroken
 from dagbok.agents.scheduler.handle import Decided, handle, refuse_broken
 from dagbok.agents.scheduler.inbox import MAX_CLOCK_AHEAD_MS
@@ -37,8 +38,9 @@ class Clock(Protocol):
 class Outputs(Protocol):
     """What is derived from confirmed commits."""
 
-    def rebuild(self, state: PartitionState) -> None:
-        """The state was folded from the log: derive everything from it."""
+    def rebuild(self, state: PartitionState, pending_until: int) -> None:
+        """The state was folded from the log: derive everything from it. Commands below `pending_until` are in the log
+        and not decided yet; what they change is not worth sending first."""
         ...
 
     def confirmed(self, state: PartitionState, batch: Sequence[Decided]) -> None:
@@ -60,6 +62,7 @@ class Owner:
         self.between_batches = asyncio.Lock()
         self.state = PartitionState(partition)
         self.recovered = asyncio.Event()
+        self.pending_until = 0
 
     async def run(self) -> None:
         """Take the partition over and decide until cancelled. Raises `DagbokError` when going on would be wrong: the
@@ -85,7 +88,8 @@ class Owner:
     async def _recover(self) -> None:
         self.recovered.clear()
         self.state = await self._recovery.fold()
-        self._outputs.rebuild(self.state)
+        self.pending_until = (await self._log.bounds(COMMANDS, self._partition)).end
+        self._outputs.rebuild(self.state, self.pending_until)
         self.recovered.set()
         await self._tell()
 
@@ -132,10 +136,13 @@ class Owner:
     async def _commit(self, batch: Sequence[Decided]) -> None:
         records = [Record(_key(decided), decided.value, self._headers) for decided in batch]
         first = batch[0].commit.offset
+        reach(BATCH_DECIDED)
         landed = await self._log.append(EVENTS, self._partition, records, expect=first)
         if landed != first:
             raise LogError(f"a batch for offset {first} landed at {landed}")
+        reach(BATCH_APPENDED)
         self._outputs.confirmed(self.state, batch)
+        reach(OUTPUTS_SENT)
         await self._recovery.confirmed(self.state, batch)
         await self._tell()
 

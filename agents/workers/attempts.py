@@ -8,6 +8,7 @@ from functools import partial
 
 import structlog
 
+from dagbok.agents.faultpoints import ARTIFACT_STORED, CLAIMED, DISPATCH_TAKEN, FUNCTION_DONE, reach
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.definitions import PURE_GRACE_S, Verifier, Worker
@@ -51,12 +52,15 @@ class Attempts:
         if held is None:
             return
         held.task = asyncio.current_task()
+        reach(DISPATCH_TAKEN)
         try:
             if claim_first and not await self._holdings.claim(held):
                 self._holdings.drop(held)
                 return
+            reach(CLAIMED)
             command_id = self._holdings.next_id()
             command = await body(held, command_id)
+            reach(ARTIFACT_STORED)
         except asyncio.CancelledError:
             if held.stopped is None:
                 raise
@@ -78,6 +82,7 @@ class Attempts:
     async def _outcome(self, definition: Worker, held: Held, command_id: str) -> RunCommand:
         dispatch = held.dispatch
         outcome = await self._calls.call(definition, held.context)
+        reach(FUNCTION_DONE)
         encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
         # Storing large artifacts waits for the disk: not on the event loop.
         encoded = await asyncio.to_thread(encode) if _is_large(outcome) else encode()

@@ -70,7 +70,8 @@ class Holdings:
         held.claiming = True
         sent_s = self._now_s()
         answer = await self._outbox.ask(self._command(held.dispatch, self._start(held), self.next_id()))
-        self._claimed(held, sent_s, answer)
+        if answer.accepted:
+            held.lease_begins(sent_s)
         return answer.accepted and held.stopped is None
 
     def claim_beside(self, held: Held) -> None:
@@ -78,7 +79,7 @@ class Holdings:
         held.claiming = True
         sent_s = self._now_s()
         command = self._command(held.dispatch, self._start(held), self.next_id())
-        self._outbox.send(command, lambda answer: self._claimed(held, sent_s, answer), insist=False)
+        self._outbox.send(command, lambda answer: self._claimed_beside(held, sent_s, answer), insist=False)
 
     def submit(self, held: Held, command: RunCommand, command_id: str, on_answer: OnAnswer) -> None:
         """Send what ends the attempt. Its lease is renewed until there is an answer."""
@@ -119,9 +120,12 @@ class Holdings:
     def _start(self, held: Held) -> StartAttempt:
         return StartAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, self._address)
 
-    def _claimed(self, held: Held, sent_s: float, answer: Answer) -> None:
+    def _claimed_beside(self, held: Held, sent_s: float, answer: Answer) -> None:
         if answer.accepted:
             held.lease_begins(sent_s)
+        elif answer.retry:
+            # The run is paused, say: what runs may finish, and the claim is tried again.
+            held.claiming = False
         else:
             held.stop(f"claim refused: {answer.code}")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from dagbok.agents.faultpoints import COMMAND_APPENDED, reach
 from dagbok.events.envelope import Answer, Command, command_record
 from dagbok.events.errors import DagbokError
 from dagbok.events.ids import partition_of
@@ -106,6 +107,7 @@ class Outbox:
         while True:
             try:
                 await self._log.append(COMMANDS, partition, records)
+                reach(COMMAND_APPENDED)
                 return
             except (DagbokError, OSError) as error:
                 # Doubt is no harm here: a command that is in the log twice is decided once.
