@@ -1,0 +1,45 @@
+"""Which files of a folder are documentation, and how a path travels in JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, unquote_to_bytes
+
+from docs_pages.links import SUFFIXES
+
+
+def list_files(folder: Path) -> list[Path]:
+    """All Markdown and reStructuredText files below a folder, relative to it, in order.
+
+    Hidden folders, `node_modules` and virtual environments are skipped and links to folders not followed. A folder that
+    cannot be listed stands in the list itself, so that it is reported.
+    """
+    return sorted(path.relative_to(folder) for path in _walk(folder))
+
+
+def packed(path: Path) -> str:
+    """A path as JSON can hold it: file names are bytes, and need not be text."""
+    return quote(os.fsencode(path))
+
+
+def unpacked(text: str) -> Path:
+    """The path again."""
+    return Path(os.fsdecode(unquote_to_bytes(text)))
+
+
+def shown(path: Path) -> str:
+    """A path for people to read."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    closed: list[str] = []
+    for place, folders, files in os.walk(folder, onerror=lambda error: closed.append(error.filename)):
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
+        yield from (Path(place, name) for name in files if name.lower().endswith(SUFFIXES))
+    yield from map(Path, closed)
