@@ -180,6 +180,18 @@ async def test_a_judged_decomposition_succeeds_with_its_verdict(show: Show) -> N
     assert (work.status, review.status, review.outcome) == ("succeeded", "succeeded", "pass")
 
 
+async def test_a_decomposition_that_passed_too_late_fails_with_the_rule_that_it_breaks_now(show: Show) -> None:
+    story = Story(tasks=("one", "two"), judges_decompositions=True)
+    for root in ("one", "two"):
+        story.submits(root, decompose(task("same")))
+    for root in ("one", "two"):
+        story.judges(root, "pass")
+    queries = await show(story.log)
+    work, review = queries.attempts(*ME, RUN, "two")
+    assert (work.status, work.outcome, work.code) == ("failed", "decompose", "idempotency_conflict")
+    assert (review.status, review.outcome) == ("succeeded", "pass")
+
+
 async def test_a_refused_decomposition_fails_its_attempt_with_the_rule_that_it_breaks(show: Show) -> None:
     story = Story()
     story.submits("root", decompose(task("left", depends_on=("nowhere",))))

@@ -11,6 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import FormatTooNew, StorageFailed
+from dagbok.events.rule import GENESIS
 from dagbok.projections.projector import Projector, rebuild
 from dagbok.projections.queries import Queries
 from dagbok.projections.store import Tables
@@ -138,18 +139,35 @@ async def test_tables_of_a_newer_layout_are_left_alone(tmp_path: Path) -> None:
 
 async def test_a_view_that_is_new_catches_up_with_those_that_were_there(tmp_path: Path) -> None:
     builder = LogBuilder()
-    for number in range(5):
+    for number in range(4):
         builder.send(f"run-{number}", start(task("root")))
+    builder.void(b"no commit")
     log = await builder.log()
     before = Tables.open(tmp_path / "tables.db", (GraphView(), ReportsView()))
     await Projector(log, before).catch_up()
     before.close()
     builder.send("run-5", start(task("root")))
+    builder.void(b"no commit")
     await builder.append_to(log, 5)
     after = Tables.open(tmp_path / "tables.db")
-    await Projector(log, after, batch_records=2).catch_up()
+    await Projector(log, after, batch_records=10).catch_up()
     assert dump(after) == await project(log, tmp_path / "other.db")
+    with after.reading() as connection:
+        assert [positions.void_records(connection, name, 1) for name in after.views] == [2, 2, 2]
     after.close()
+
+
+async def test_queries_never_go_back_to_a_version_that_has_read_less(tmp_path: Path) -> None:
+    builder = LogBuilder()
+    builder.send("run-1", start(task("root")))
+    tables = Tables.open(tmp_path / "tables.db")
+    await Projector(await builder.log(), tables).catch_up()
+    before = dump(tables)
+    version = tables.begin_version("graph", 1)
+    assert not tables.swap("graph", version, [GENESIS])
+    assert dump(tables) == before
+    tables.discard("graph", version)
+    tables.close()
 
 
 async def test_after_a_rebuild_nothing_of_older_versions_is_left(tmp_path: Path) -> None:
