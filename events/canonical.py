@@ -57,7 +57,8 @@ def sha256_hex(data: bytes) -> str:
 
 def _dump(value: object) -> bytes:
     try:
-        return orjson.dumps(value, default=_decimal, option=_OPTIONS)
+        # A copy of its own size: orjson's result keeps a buffer of kilobytes, which matters when many are kept.
+        return bytes(memoryview(orjson.dumps(value, default=_decimal, option=_OPTIONS)))
     except (TypeError, RecursionError) as error:
         reason = str(error.__cause__ or error)
         raise InvalidInput(f"not a JSON value: {reason}", code=Code.INVALID_OUTCOME) from error
