@@ -31,6 +31,7 @@ from dagbok.events.run.commands import (
 from dagbok.events.run.values import FailurePolicy, Limits, Pinned, SecurityContext
 from dagbok.events.specs import TaskSpec
 from dagbok.projections.partition import PartitionState
+from dagbok.projections.snapshots.keeper import DUE_BYTES
 from dagbok.projections.task_graph.state import RunState, RunStatus
 from dagbok.results import RunResult, result_of, unserved_keys
 
@@ -56,11 +57,13 @@ class Dagbok:
         pool: str = "default",
         user: str = "local",
         projector: ProjectorPlace = "process",
+        snapshot_bytes: int = DUE_BYTES,
     ) -> AsyncIterator[Dagbok]:
         """Own a data folder and run everything in this process, until the block ends; what runs then is handed back.
 
         `definitions`: the workers and verifiers to serve, or modules that have them. Runs that are open in the folder
-        go on as soon as their workers are there. Raises `FolderBusy` when another process owns the folder, and what
+        go on as soon as their workers are there. `snapshot_bytes`: so many bytes of commits are worth a snapshot;
+        recovery reads about as many behind it. Raises `FolderBusy` when another process owns the folder, and what
         `EmbeddedHost` raises.
         """
         registry = Registry()
@@ -69,7 +72,7 @@ class Dagbok:
                 registry.add_from(definition)
             else:
                 registry.add(definition)
-        host = EmbeddedHost(DataFolder(Path(folder)), registry, projector=projector)
+        host = EmbeddedHost(DataFolder(Path(folder)), registry, projector=projector, snapshot_bytes=snapshot_bytes)
         try:
             await host.start([pool])
             yield cls(host, registry, pool=pool, user=user)

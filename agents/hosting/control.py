@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from dagbok.agents.hosting.embedded import PARTITION, busy_message
+from dagbok.agents.hosting.embedded import PARTITION, busy_message, keeper_of
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.locks import FileLock
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.agents.scheduler.owner import Owner
-from dagbok.agents.scheduler.recover import Keeper, NoSnapshots, Recovery
+from dagbok.agents.scheduler.recover import Recovery
 from dagbok.events.body import decode_body
 from dagbok.events.commit import Commit
 from dagbok.events.envelope import Answer, Command, command_record
@@ -48,7 +48,6 @@ async def decide_once(
     command: Command,
     *,
     since: Position = GENESIS,
-    keeper: Keeper | None = None,
     patience_s: float = PATIENCE_S,
 ) -> Answer:
     """Append the command and return what became of it. `since`: where to begin to look for the answer.
@@ -62,7 +61,7 @@ async def decide_once(
     deciding: asyncio.Task[None] | None = None
     try:
         offset = await log.append(COMMANDS, PARTITION, [command_record(command)])
-        deciding = asyncio.create_task(_decide_when_free(log, lock, keeper))
+        deciding = asyncio.create_task(_decide_when_free(folder, log, lock))
         return await asyncio.wait_for(find_answer(log, since, offset, deciding), patience_s)
     except TimeoutError as error:
         raise FolderBusy(f"owner not responding: {busy_message(folder, lock)}") from error
@@ -106,9 +105,9 @@ def answer_from(commit: Commit) -> Answer:
     return Answer(id=seal.command_id, accepted=True, at=at, events=tuple(type(event).__name__ for event in events))
 
 
-async def _decide_when_free(log: Log, lock: FileLock, keeper: Keeper | None) -> None:
+async def _decide_when_free(folder: DataFolder, log: Log, lock: FileLock) -> None:
     """As soon as the folder has no owner, be it."""
     while not lock.try_acquire():  # noqa: ASYNC110 - the operating system tells nobody that a lock is free
         await asyncio.sleep(LOOK_S)
-    recovery = Recovery(log, PARTITION, keeper or NoSnapshots(PARTITION))
+    recovery = Recovery(log, PARTITION, keeper_of(folder, log))
     await Owner(log, PARTITION, recovery, Silent(), system_ms, "control").run()

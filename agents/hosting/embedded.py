@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Iterable
+from functools import partial
 from typing import Literal, TypeVar
 
 import structlog
 
+from dagbok.agents.faultpoints import CHUNKS_WRITTEN, reach
 from dagbok.agents.hosting.children import ProjectorChild
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.identity import new_process_id
@@ -24,7 +26,7 @@ from dagbok.agents.scheduler.clockwork import Clockwork
 from dagbok.agents.scheduler.dispatch.dispatcher import Dispatcher
 from dagbok.agents.scheduler.outputs import SchedulerOutputs
 from dagbok.agents.scheduler.owner import Owner
-from dagbok.agents.scheduler.recover import Keeper, NoSnapshots, Recovery
+from dagbok.agents.scheduler.recover import Recovery
 from dagbok.agents.scheduler.timers import Timers
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.outbox import Outbox
@@ -33,8 +35,12 @@ from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.events.envelope import Answer, Command, Reply
 from dagbok.events.errors import FolderBusy
 from dagbok.events.log.clock import system_ms
+from dagbok.events.log.port import Log
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.projections.artifacts.local import local_store
+from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
+from dagbok.projections.snapshots.keeper import DUE_BYTES, SnapshotKeeper
+from dagbok.projections.snapshots.slots import FileSlots
 
 logger = structlog.get_logger(__name__)
 
@@ -53,7 +59,7 @@ class EmbeddedHost:
         registry: Registry,
         *,
         projector: ProjectorPlace = "process",
-        keeper: Keeper | None = None,
+        snapshot_bytes: int = DUE_BYTES,
     ) -> None:
         """Raises `StorageFailed`, `LogCorrupt`, `FormatTooNew` or `FolderBusy` when the folder cannot be used."""
         folder.prepare()
@@ -67,7 +73,7 @@ class EmbeddedHost:
         self._timers = Timers()
         self._dispatcher = Dispatcher(self.queue, self.log, time.monotonic)
         self.outputs = SchedulerOutputs(self.queue, self._dispatcher, self._timers)
-        self.recovery = Recovery(self.log, PARTITION, keeper or NoSnapshots(PARTITION))
+        self.recovery = Recovery(self.log, PARTITION, keeper_of(folder, self.log, snapshot_bytes))
         self.owner = Owner(self.log, PARTITION, self.recovery, self.outputs, system_ms, self.process)
         self.workers = WorkerProcess(
             registry, self.queue, self.log, self.reader, process=self.process, clock=system_ms, now_s=time.monotonic
@@ -121,6 +127,7 @@ class EmbeddedHost:
             service.cancel()
         await asyncio.gather(*services, return_exceptions=True)
         self._services, self._projecting = [], None
+        await self.recovery.settled()
         await self.log.close()
         self._locks.release()
         self._lock.release()
@@ -153,6 +160,18 @@ class EmbeddedHost:
         for reply in replies:
             if isinstance(reply, Answer):
                 self._outbox.answered(reply)
+
+
+def keeper_of(folder: DataFolder, log: Log, due_bytes: int = DUE_BYTES) -> SnapshotKeeper:
+    """The snapshots of a data folder; `due_bytes` as in `SnapshotKeeper`."""
+    return SnapshotKeeper(
+        log,
+        PARTITION,
+        local_store(folder.snapshots).within(SNAPSHOT_CHUNKS),
+        FileSlots(folder.snapshots, PARTITION),
+        due_bytes=due_bytes,
+        before_manifest=partial(reach, CHUNKS_WRITTEN),
+    )
 
 
 def busy_message(folder: DataFolder, lock: FileLock) -> str:

@@ -143,7 +143,7 @@ class Owner:
         reach(BATCH_APPENDED)
         self._outputs.confirmed(self.state, batch)
         reach(OUTPUTS_SENT)
-        await self._recovery.confirmed(self.state, batch)
+        self._recovery.confirmed(self.state, batch)
         await self._tell()
 
     async def _tell(self) -> None:

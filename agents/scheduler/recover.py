@@ -13,6 +13,7 @@ from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.body import decode_body
 from dagbok.events.errors import LogLost
 from dagbok.events.log.port import COMMANDS, Log
+from dagbok.events.run.events import Event
 from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.reading import read_effective
 
@@ -32,8 +33,16 @@ class Keeper(Protocol):
         """Bring a run back into memory before something is decided or folded for it."""
         ...
 
-    async def confirmed(self, state: PartitionState, size_bytes: int) -> None:
-        """So many bytes of commits more are confirmed; takes a snapshot when one is due."""
+    def note(self, state: PartitionState, stream: str | None, events: Sequence[Event], size_bytes: int) -> None:
+        """A commit was folded into `state`, and is surely in the log."""
+        ...
+
+    def save_if_due(self, state: PartitionState) -> None:
+        """Between two batches: take a snapshot when one is due."""
+        ...
+
+    async def settled(self) -> None:
+        """Wait for the snapshot that is being written, if any."""
         ...
 
 
@@ -49,8 +58,14 @@ class NoSnapshots:
     def thaw(self, state: PartitionState, stream: str) -> None:
         """Every run is in memory."""
 
-    async def confirmed(self, state: PartitionState, size_bytes: int) -> None:
+    def note(self, state: PartitionState, stream: str | None, events: Sequence[Event], size_bytes: int) -> None:
         """Nothing is kept."""
+
+    def save_if_due(self, state: PartitionState) -> None:
+        """Never."""
+
+    async def settled(self) -> None:
+        """Nothing is written."""
 
 
 class Recovery:
@@ -71,7 +86,9 @@ class Recovery:
             for commit in commits:
                 if commit.seal.stream is not None:
                     self._keeper.thaw(state, commit.seal.stream)
-                apply(state, commit, decode_body(commit.stored_body, commit.seal.codec, commit.seal.raw_size))
+                events = decode_body(commit.stored_body, commit.seal.codec, commit.seal.raw_size)
+                apply(state, commit, events)
+                self._keeper.note(state, commit.seal.stream, events, len(commit.stored_body))
             if position == state.position and not commits:
                 break
             state.position = position
@@ -85,9 +102,15 @@ class Recovery:
         """See `Keeper.thaw`."""
         self._keeper.thaw(state, stream)
 
-    async def confirmed(self, state: PartitionState, batch: Sequence[Decided]) -> None:
-        """See `Keeper.confirmed`."""
-        await self._keeper.confirmed(state, sum([len(decided.value) for decided in batch]))
+    def confirmed(self, state: PartitionState, batch: Sequence[Decided]) -> None:
+        """These commits are in the log and in `state`; a snapshot is taken when one is due."""
+        for decided in batch:
+            self._keeper.note(state, decided.stream, decided.events, len(decided.value))
+        self._keeper.save_if_due(state)
+
+    async def settled(self) -> None:
+        """See `Keeper.settled`."""
+        await self._keeper.settled()
 
     async def _check_commands(self, state: PartitionState) -> None:
         last = state.position.last_command_offset

@@ -117,6 +117,10 @@ class ScopedArtifacts:
         """`ArtifactStore.exists`."""
         return self.store.exists(self.scope, sha256_hex)
 
+    def delete(self, sha256_hex: str) -> bool:
+        """`ArtifactStore.delete`."""
+        return self.store.delete(self.scope, sha256_hex)
+
 
 def _name(scope: Scope, sha256_hex: str) -> str:
     if SHA256_HEX.fullmatch(sha256_hex) is None:

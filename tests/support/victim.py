@@ -72,7 +72,7 @@ async def check(candidate: Candidate, task: TaskContext) -> bool:
 
 async def main() -> None:
     """Start the run, or go on with it."""
-    async with Dagbok.embedded(FOLDER, root, pure, claimed, sync, check) as dagbok:
+    async with Dagbok.embedded(FOLDER, root, pure, claimed, sync, check, snapshot_bytes=4_000) as dagbok:
         task = TaskSpec(id="root", goal="all", worker="root", verifier="check")
         result = await dagbok.run(task, key="victim")
         sys.stdout.write(f"{result.status} {result.json()}\n")

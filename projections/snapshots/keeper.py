@@ -1,0 +1,148 @@
+"""Keeps the snapshots of one partition, and the runs that are closed for long out of memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import structlog
+
+from dagbok.events.errors import ArtifactError, DagbokError, StorageFailed
+from dagbok.events.log.port import Log
+from dagbok.events.run.events import Event
+from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
+from dagbok.projections.partition import PartitionState
+from dagbok.projections.snapshots.cut import Cut, cut, write_parts
+from dagbok.projections.snapshots.dirty import DirtySegments
+from dagbok.projections.snapshots.loader import load_run, load_state, read_manifests
+from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, encode_manifest
+
+logger = structlog.get_logger(__name__)
+
+DUE_BYTES: Final = 16 * 1024 * 1024
+COLD_AFTER_MS: Final = 3600 * 1000
+
+
+class SnapshotKeeper:
+    """A snapshot is due when the commits since the last one have as many bytes as that one wrote, and at least
+    `due_bytes`.
+
+    A run that is closed for `cold_after_ms` of log time lies as parts only; `thaw` brings it back.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        partition: int,
+        store: ScopedArtifacts,
+        slots: Slots,
+        *,
+        due_bytes: int = DUE_BYTES,
+        cold_after_ms: int = COLD_AFTER_MS,
+        before_manifest: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`before_manifest` is called when all parts are written and the manifest is not: for tests that kill there."""
+        self._log, self._partition, self._store, self._slots = log, partition, store, slots
+        self._due_bytes, self._cold_after_ms, self._before_manifest = due_bytes, cold_after_ms, before_manifest
+        self._since_bytes = self._written_bytes = 0
+        self._dirty = DirtySegments()
+        self._newest: Manifest | None = None
+        self._older: Manifest | None = None
+        self._cold: dict[str, RunParts] = {}
+        self._writing: asyncio.Task[None] | None = None
+
+    async def load(self) -> PartitionState:
+        """The state of the newest snapshot that can be trusted; an empty one when there is none."""
+        await self.settled()
+        self._dirty.take()
+        self._since_bytes = 0
+        manifests = await read_manifests(self._slots, self._log, self._partition)
+        while manifests:
+            newest, *manifests = manifests
+            loaded = load_state(newest, self._store, newest.clock_ms - self._cold_after_ms)
+            if loaded is not None:
+                self._newest, self._older = newest, manifests[0] if manifests else None
+                state, self._cold = loaded
+                return state
+        self._newest, self._older, self._cold = None, None, {}
+        return PartitionState(self._partition)
+
+    def thaw(self, state: PartitionState, stream: str) -> None:
+        """Bring a run back into memory. Raises `StorageFailed` when its parts are damaged: then the snapshot is given
+        up, and folding anew gives the run."""
+        parts = self._cold.get(stream)
+        if parts is None:
+            return
+        try:
+            state.runs[stream] = load_run(parts, self._store)
+        except ArtifactError as error:
+            for slot in (0, 1):
+                self._slots.clear(slot)
+            raise StorageFailed(f"the snapshot of {stream} is damaged: {error.message}") from error
+        del self._cold[stream]
+
+    def note(self, state: PartitionState, stream: str | None, events: Sequence[Event], size_bytes: int) -> None:
+        """A commit was folded into `state`."""
+        self._since_bytes += size_bytes
+        if stream is not None and stream in state.runs:
+            self._dirty.note(state.runs[stream], events)
+
+    def save_if_due(self, state: PartitionState) -> None:
+        """Between two batches: cut at once when a snapshot is due, and begin to write it."""
+        if self._writing is not None or self._since_bytes < max(self._due_bytes, self._written_bytes):
+            return
+        self._evict(state)
+        changed = self._dirty.take()
+        self._since_bytes = 0
+        self._writing = asyncio.create_task(self._write(cut(state, changed), changed))
+
+    async def settled(self) -> None:
+        """Wait for the snapshot that is being written, if any."""
+        if self._writing is not None:
+            await asyncio.gather(self._writing, return_exceptions=True)
+
+    def roots(self) -> Iterator[ArtifactKey]:
+        """Every part that a manifest needs."""
+        for manifest in (self._newest, self._older):
+            if manifest is not None:
+                yield from manifest.needs()
+
+    async def _write(self, part: Cut, changed: dict[str, set[int]]) -> None:
+        try:
+            manifest, size_bytes = await asyncio.to_thread(self._store_snapshot, part)
+        except (DagbokError, OSError) as error:
+            # Nothing is lost by it: the next one is tried when as much again has happened.
+            logger.warning("snapshot.failed", partition=self._partition, error=str(error))
+            self._dirty.put_back(changed)
+        else:
+            stale, self._older, self._newest = self._older, self._newest, manifest
+            self._written_bytes = size_bytes
+            logger.info("snapshot.written", partition=self._partition, number=manifest.number, size_bytes=size_bytes)
+            if stale is not None:
+                await asyncio.to_thread(self._forget, stale)
+        finally:
+            self._writing = None
+
+    def _store_snapshot(self, part: Cut) -> tuple[Manifest, int]:
+        manifest, size_bytes = write_parts(part, self._newest, self._store)
+        self._before_manifest()
+        self._slots.write(manifest.number % 2, encode_manifest(manifest))
+        return manifest, size_bytes
+
+    def _forget(self, stale: Manifest) -> None:
+        """Remove the parts that only a replaced manifest needed."""
+        needed = {key.sha256 for key in self.roots()}
+        for key in stale.needs():
+            if key.sha256 not in needed:
+                self._store.delete(key.sha256)
+
+    def _evict(self, state: PartitionState) -> None:
+        """Runs that are closed for long, and are as the newest snapshot has them, need no memory."""
+        if self._newest is None:
+            return
+        for stream, parts in self._newest.runs.items():
+            is_old = 0 < parts.closed_ms < state.clock_ms - self._cold_after_ms
+            if is_old and stream in state.runs and stream not in self._dirty:
+                del state.runs[stream]
+                self._cold[stream] = parts

@@ -1,0 +1,91 @@
+"""Loads the newest snapshot that can be trusted; a damaged one only makes recovery slower."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+
+from dagbok.events.commit import value_hash
+from dagbok.events.errors import ArtifactError
+from dagbok.events.log.port import EVENTS, Log
+from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
+from dagbok.projections.partition import PartitionState
+from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, decode_manifest
+from dagbok.projections.snapshots.parts import FOLD_VERSION, decode_remembered, decode_run
+from dagbok.projections.task_graph.state import RunState
+
+logger = structlog.get_logger(__name__)
+
+
+async def read_manifests(slots: Slots, log: Log, partition: int) -> list[Manifest]:
+    """The manifests that belong to this log and fold, newest first."""
+    found = []
+    for data in slots.read():
+        manifest = decode_manifest(data)
+        if manifest is None:
+            logger.warning("snapshot.unreadable", partition=partition)
+        elif manifest.fold_version != FOLD_VERSION or manifest.partition != partition:
+            logger.info("snapshot.of_other_fold", partition=partition, number=manifest.number)
+        elif not await _is_of(log, manifest):
+            logger.warning("snapshot.of_other_log", partition=partition, number=manifest.number)
+        else:
+            found.append(manifest)
+    return sorted(found, key=lambda manifest: manifest.number, reverse=True)
+
+
+def load_state(
+    manifest: Manifest, store: ScopedArtifacts, cold_before_ms: int
+) -> tuple[PartitionState, dict[str, RunParts]] | None:
+    """The state, and the runs that were closed before `cold_before_ms`, which stay parts. None when a part is
+    damaged."""
+    try:
+        with _no_collection():
+            remembered = decode_remembered(read_part(store, manifest.remembered))
+            state = PartitionState(manifest.partition, manifest.position, manifest.clock_ms, remembered=remembered)
+            cold = {}
+            for stream, parts in manifest.runs.items():
+                if 0 < parts.closed_ms < cold_before_ms and all(store.exists(key.sha256) for key in parts.needs()):
+                    cold[stream] = parts
+                else:
+                    state.runs[stream] = load_run(parts, store)
+            return state, cold
+    except ArtifactError as error:
+        logger.warning("snapshot.damaged", number=manifest.number, error=str(error))
+        return None
+
+
+def load_run(parts: RunParts, store: ScopedArtifacts) -> RunState:
+    """One run. Raises `ArtifactError` when a part is missing or damaged."""
+    return decode_run(read_part(store, parts.head), [read_part(store, key) for key in parts.segments])
+
+
+def read_part(store: ScopedArtifacts, key: ArtifactKey) -> bytes:
+    """A part, proven by its hash."""
+    return store.get(key.sha256, key.size_bytes)
+
+
+async def _is_of(log: Log, manifest: Manifest) -> bool:
+    position = manifest.position
+    if position.head_offset < 0:
+        return True
+    records = await log.read(EVENTS, manifest.partition, position.head_offset, 1)
+    return (
+        bool(records)
+        and records[0].offset == position.head_offset
+        and value_hash(records[0].value) == position.head_hash
+    )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """A million new objects and no garbage: the collector would only walk them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,93 @@
+"""A damaged snapshot is never an error: recovery takes the one before, or reads everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dagbok.events.errors import StorageFailed
+from dagbok.events.log.memory import MemoryLog
+from tests.support.histories import random_history
+from tests.support.logbuilder import LogBuilder
+from tests.support.snapshotting import fold, image, keeper_in
+
+
+@pytest.fixture
+def builder() -> LogBuilder:
+    return random_history(seed=11, steps=60)
+
+
+@pytest.fixture
+async def log(builder: LogBuilder) -> MemoryLog:
+    return await builder.log()
+
+
+def manifests(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.manifest"), key=lambda path: path.stat().st_mtime_ns)
+
+
+def parts(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".manifest"]
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def sizes(folder: Path) -> list[int]:
+    return [path.stat().st_size for path in parts(folder)]
+
+
+async def test_two_slots_are_used_in_turn_and_no_part_is_left_over(
+    builder: LogBuilder, log: MemoryLog, tmp_path: Path
+) -> None:
+    keeper = keeper_in(tmp_path, log)
+    await fold(log, keeper)
+    assert sorted(path.name for path in manifests(tmp_path)) == ["0-0.manifest", "0-1.manifest"]
+    assert len({key.sha256 for key in keeper.roots()}) == len([size for size in sizes(tmp_path) if size])
+
+
+@pytest.mark.parametrize("damaged", [1, 2], ids=["the newest", "both"])
+@pytest.mark.parametrize("damage", [flip, lambda path: path.unlink(), lambda path: path.write_bytes(b"")])
+async def test_a_damaged_manifest_is_passed_over(
+    damage: Callable[[Path], None], damaged: int, builder: LogBuilder, log: MemoryLog, tmp_path: Path
+) -> None:
+    await fold(log, keeper_in(tmp_path, log))
+    for path in manifests(tmp_path)[-damaged:]:
+        damage(path)
+    assert image(await fold(log, keeper_in(tmp_path, log), save=False)) == image(builder.state)
+
+
+@pytest.mark.parametrize("damage", [flip, lambda path: path.unlink()])
+async def test_damaged_parts_are_found_out(
+    damage: Callable[[Path], None], builder: LogBuilder, log: MemoryLog, tmp_path: Path
+) -> None:
+    await fold(log, keeper_in(tmp_path, log))
+    for path in parts(tmp_path):
+        damage(path)
+    assert image(await fold(log, keeper_in(tmp_path, log), save=False)) == image(builder.state)
+
+
+async def test_a_snapshot_of_another_log_is_not_taken(builder: LogBuilder, log: MemoryLog, tmp_path: Path) -> None:
+    other = random_history(seed=12, steps=80)
+    await fold(await other.log(), keeper_in(tmp_path, await other.log()))
+    assert image(await fold(log, keeper_in(tmp_path, log), save=False)) == image(builder.state)
+
+
+async def test_a_cold_run_whose_parts_are_damaged_makes_recovery_read_everything(
+    builder: LogBuilder, log: MemoryLog, tmp_path: Path
+) -> None:
+    await fold(log, keeper_in(tmp_path, log, cold_after_ms=1))
+    keeper = keeper_in(tmp_path, log, cold_after_ms=1)
+    state = await keeper.load()
+    cold = set(builder.state.runs) - set(state.runs)
+    assert cold
+    for path in parts(tmp_path):
+        flip(path)
+    with pytest.raises(StorageFailed):
+        keeper.thaw(state, cold.pop())
+    assert image(await fold(log, keeper, save=False)) == image(builder.state)
