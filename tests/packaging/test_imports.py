@@ -93,6 +93,12 @@ PLANTS = {
         "Deciders and folds: no clock, no random, no I/O, nothing asynchronous BROKEN",
         "dagbok.agents.scheduler.decide.planted -> asyncio",
     ),
+    "an actor draws on the terminal": Plant(
+        "agents/planted.py",
+        "from rich.table import Table",
+        "The terminal stays in the command line BROKEN",
+        "dagbok.agents.planted -> rich",
+    ),
     "an actor writes SQL": Plant(
         "agents/planted.py",
         "import sqlalchemy as sa",
