@@ -46,10 +46,12 @@ class Reader:
         """What `Log.read` promises, up to `READ_BYTES`."""
         found: list[StoredRecord] = []
         size_bytes = 0
+        least = start
         with self._database() as db, closing(db.execute(_READ[topic], (start, limit))) as rows:
             for offset, ms, key, value, headers in rows:
-                if type(ms) is not int or type(key) is not str or type(value) is not bytes:
+                if offset < least or type(ms) is not int or type(key) is not str or type(value) is not bytes:
                     raise LogCorrupt(f"{self._path}: {topic}[0] at offset {offset} is not a record")
+                least = offset + 1
                 loose = _decode_headers(headers) if headers else NO_HEADERS
                 found.append(StoredRecord(offset, ms, key, value, loose))
                 size_bytes += len(value)

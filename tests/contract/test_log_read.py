@@ -137,6 +137,16 @@ async def test_deleting_again_or_less_changes_nothing(log: Log) -> None:
     assert (await log.bounds(EVENTS, 0)).start == first + 4
 
 
+async def test_deleting_beyond_the_end_removes_everything_and_leaves_the_end_where_it_is(log: Log) -> None:
+    first = await _filled(log, 3)
+    await log.delete_before(EVENTS, 0, first + 100)
+
+    bounds = await log.bounds(EVENTS, 0)
+    assert (bounds.start, bounds.end) == (first + 3, first + 3)
+    offset = await log.append(EVENTS, 0, records(b"next"))
+    assert values_of(await log.read(EVENTS, 0, offset, 10)) == [b"next"]
+
+
 async def test_an_offset_is_never_given_again_when_everything_is_deleted(log: Log) -> None:
     first = await _filled(log, 10)
     await log.delete_before(EVENTS, 0, first + 10)

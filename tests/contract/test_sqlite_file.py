@@ -97,7 +97,7 @@ def test_whatever_byte_is_damaged_the_error_is_one_of_ours(path: Path) -> None:
     whole = path.read_bytes()
     codes: set[Code] = set()
     readable = 0
-    for position in range(0, len(whole), 501):
+    for position in range(0, len(whole), 997):
         damaged = bytearray(whole)
         damaged[position : position + 3] = b"\x7f\x00\xff"
         path.write_bytes(damaged)
@@ -119,6 +119,18 @@ def test_a_damaged_name_in_the_schema_is_reported_although_it_is_no_text(path: P
 
     with pytest.raises(LogCorrupt):
         SqliteLog.open(path)
+
+
+def test_records_that_are_out_of_order_are_reported_and_send_no_reader_round_in_circles(path: Path) -> None:
+    asyncio.run(write(path))
+    content = bytearray(path.read_bytes())
+    rowid = content.index(b"run:a" + b"5" * 200) - 14  # before it: seven bytes that describe the columns, six of time
+    assert content[rowid] == 6
+    content[rowid] = 2
+    path.write_bytes(content)
+
+    with pytest.raises(LogCorrupt, match="offset 1 is not a record"):
+        asyncio.run(read_and_append(path))
 
 
 def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:

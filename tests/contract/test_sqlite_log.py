@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from dagbok.events.errors import FolderBusy, StorageFailed
 from dagbok.events.log import sqlite_waiters
 from dagbok.events.log.port import COMMANDS, EVENTS
 from dagbok.events.log.sqlite import SqliteLog
-from dagbok.events.log.sqlite_schema import connect
+from dagbok.events.log.sqlite_schema import BUSY_TIMEOUT_S, connect
 from tests.contract.reading import read_all, records, values_of
 
 
@@ -122,8 +123,10 @@ async def test_the_write_ahead_log_stays_small_while_others_read(log: SqliteLog,
 async def test_an_append_waits_for_another_writer_without_holding_up_the_loop(log: SqliteLog, path: Path) -> None:
     with write_lock(path):
         appending = asyncio.ensure_future(log.append(EVENTS, 0, records(b"a")))
+        started_s = time.monotonic()
         for _ in range(50):
             await asyncio.sleep(0.001)
+        assert time.monotonic() - started_s < BUSY_TIMEOUT_S / 2, "the loop stood still"
         assert not appending.done()
         assert not await log.read(EVENTS, 0, 0, 1)
 
