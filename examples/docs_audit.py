@@ -137,7 +137,8 @@ def check_report(candidate: Candidate, task: TaskContext) -> Verdict:
     named = Counter({kind: page.count(f"| {kind} | `") for kind in listed})
     if +claimed == +counted and listed == Counter(report.findings) == named and len(report.rows) == report.files:
         return Verdict.passed()
-    return Verdict.failed({"claimed": claimed, "counted": counted, "listed": listed, "named": named})
+    counts = {"claimed": claimed, "counted": counted, "listed": listed, "named": named}
+    return Verdict.failed({what: dict(count) for what, count in counts.items()})
 
 
 def _folder_task(inputs: FolderInputs) -> TaskSpec:

@@ -59,7 +59,7 @@ class Sight:
     def titles(self) -> Iterator[tuple[int, str]]:
         """Headings that every reader of Markdown spells alike."""
         for number, line in enumerate(self.prose_lines, 1):
-            if not self.is_rst and (plain := PLAIN_HEADING.match(line)):
+            if not self.is_rst and (plain := PLAIN_HEADING.match(line)) and line == self.line(number):
                 yield number, plain[1]
 
     def surely_has(self, anchor: str) -> bool:
@@ -113,7 +113,8 @@ def _headings(sight: Sight, page: Page) -> Iterator[str]:
         titles = [found for found in PLAIN_TITLE.finditer(sight.prose) if len(found[1]) <= len(found[2])]
         seen = {sight.number_at(found.start(1)) for found in titles}
     else:
-        seen = {number for number, line in enumerate(sight.prose_lines, 1) if ATX.match(line)}
+        lines = enumerate(zip(sight.prose_lines, sight.lines, strict=True), 1)
+        seen = {number for number, (prose, line) in lines if ATX.match(prose) and ATX.match(line)}
     for number in sorted(seen - reported):
         yield f"the heading in line {number} is missing"
 

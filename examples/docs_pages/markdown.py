@@ -72,13 +72,16 @@ class _Reader:
     def _end_comment(self, number: int, line: str) -> None:
         before, end, after = line.partition("-->")
         if end:
-            self._in_comment = False
-            self._prose(number, " " * len(before + end) + after)
+            self._in_comment, self._paragraph, self._blank_above = False, "", False
+            self._inline(number, " " * len(before + end) + after)
 
     def _prose(self, number: int, line: str) -> None:
         if self._is_indented_code(line):
             return
         self._headings(number, line)
+        self._inline(number, line)
+
+    def _inline(self, number: int, line: str) -> None:
         prose = CODE_OR_COMMENT.sub(self._blank, line)
         for pattern in (INLINE_LINK, DEFINITION, HTML_LINK):
             self.page.links += [Mark(number, found[1] or found[2]) for found in pattern.finditer(prose)]
