@@ -27,7 +27,8 @@ NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """What is appended: `key` (the stream), `value` (bytes, hashed by whoever needs it), loose headers (decide nothing)."""
+    """What is appended: `key` (the stream), `value` (bytes, hashed by whoever needs it), loose headers (decide
+    nothing)."""
 
     key: str
     value: bytes
@@ -45,7 +46,8 @@ class StoredRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class Bounds(msgspec.Struct, frozen=True, gc=False):
-    """`start` ≤ offset < `end` for every record that is there. `end` is where the next record would land at the earliest."""
+    """`start` ≤ offset < `end` for every record that is there. `end` is where the next record would land at the
+    earliest."""
 
     start: int
     end: int
@@ -71,7 +73,8 @@ class Log(Protocol):
         ...
 
     async def read(self, topic: Topic, partition: int, start: int, limit: int) -> Sequence[StoredRecord]:
-        """Up to `limit` records with offset ≥ `start`, ascending. Empty exactly when `start` is at or beyond the end."""
+        """Up to `limit` records with offset ≥ `start`, ascending. Empty exactly when `start` is at or beyond the
+        end."""
         ...
 
     async def bounds(self, topic: Topic, partition: int) -> Bounds:
