@@ -125,12 +125,13 @@ def test_every_kind_of_line_end_counts_as_one() -> None:
 
 MARKDOWN = (
     "# Title", "## Same", "## Same", "Setext", "===", "---", "", "", "```", "````", "~~~", "```py", "    code",
-    "[a](b.md)", "[a](#same)", "[a](#nowhere)", "![i](<x y.png>)", "`", "``", "`[c](d.md)`", "<!--", "-->", 
+    "[a](b.md)", "[a](#same)", "[a](#nowhere)", "![i](<x y.png>)", "`", "``", "`[c](d.md)`", "<!--", "-->",
     '<a name="n"></a>', "[r]: e.md", "> quote", "> ```", "\\[e\\](f.md)", "## A `b` _c_ {#d}", "text [x](y.md) `z",
-    "1. ```", "- item", "<!-- c -->", "![a][b]", "<a href='g.md'>", "[t](https://host/x)", "[q](?a=1#top)", "\t[tab](h.md)",
+    "1. ```", "- item", "<!-- c -->", "![a][b]", "<a href='g.md'>", "[t](https://host/x)", "[q](?a=1#top)",
+    "\t[tab](h.md)",
 )  # fmt: skip
 RST = (
-    "Title", "=====", "Same", "----", "", "", "~~~", ".. _label:", ".. _t: u.rst", ".. code::", "   x", "text::", 
+    "Title", "=====", "Same", "----", "", "", "~~~", ".. _label:", ".. _t: u.rst", ".. code::", "   x", "text::",
     "`a <b.rst>`_", "<c.md>`__", "``lit <d.rst>`_``", "..", ".. comment", ".. image:: e.png", " indented", "_`inline`",
     ".. note::", "   `f <g.rst>`_",
 )  # fmt: skip
