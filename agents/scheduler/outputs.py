@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from dagbok.agents.queue import Queue
 from dagbok.agents.scheduler.answers import answer_of
+from dagbok.agents.scheduler.chronicle import tell
 from dagbok.agents.scheduler.dispatch.dispatcher import Dispatcher
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.agents.scheduler.timers import Timers
@@ -46,6 +47,7 @@ class SchedulerOutputs:
         for decided in batch:
             self._dispatcher.confirmed(state, decided)
             self._timers.confirmed(decided)
+            tell(decided)
             if decided.reply_to is not None:
                 replies.setdefault(decided.reply_to, []).append(answer_of(state, decided))
         for address, answers in replies.items():
