@@ -9,6 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 
+import structlog
+
+from dagbok import logs
 from dagbok.agents.hosting.embedded import EmbeddedHost, ProjectorPlace
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.scheduler.handle import Decided
@@ -66,6 +69,8 @@ class Dagbok:
         recovery reads about as many behind it. Raises `FolderBusy` when another process owns the folder, and what
         `EmbeddedHost` raises.
         """
+        if not structlog.is_configured():
+            logs.configure("warning")  # a library is quiet until its program says otherwise
         registry = Registry()
         for definition in definitions:
             if isinstance(definition, ModuleType):
