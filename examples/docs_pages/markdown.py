@@ -33,10 +33,10 @@ def read_markdown(text: str) -> Page:
 
 def slug_of(title: str) -> str:
     """The anchor that GitHub gives a heading, but for the number that tells equal ones apart."""
-    shown = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", title)
-    plain_and_code = re.split(r"`+", shown)
+    plain_and_code = re.split(r"`+", title)
     for index in range(0, len(plain_and_code), 2):
-        plain = re.sub(r"<[a-z/!][^>]*>", "", plain_and_code[index], flags=re.IGNORECASE)
+        plain = re.sub(r"\](?:\([^)]*\)|\[[^\]]*\])", "", plain_and_code[index])
+        plain = re.sub(r"<[a-z/!][^>]*>", "", plain, flags=re.IGNORECASE)
         plain_and_code[index] = unescape(re.sub(r"(?<![\w\\])_+(?=\S)|(?<=[^\s\\])_+(?!\w)", "", plain))
     words = "".join(plain_and_code).strip().lower()
     return re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
