@@ -1,0 +1,69 @@
+"""Given, when, then: see what a run makes of the answers of your agents, without a log, a process or a clock.
+
+A history is given, a command is tried, and the events it causes are compared. Nothing runs and nothing waits: what
+decides here is the code that decides in production.
+
+>>> from dagbok.testing import Code, candidate, decompose, given, like, run_of, start, task
+>>> from dagbok.events.run.commands import PauseRun
+>>> from dagbok.events.run.events import *
+>>> def plan():                                   # what your worker returns
+...     return decompose(task("left"), task("right", depends_on=("left",)))
+
+Does the graph take it, and what runs first?
+
+>>> planned = run_of(task("root")).starts("root").submits("root", plan()).then(
+...     like(DecompositionAccepted, new=("left", "right")),
+...     TasksAdded,
+...     like(AttemptOpened, task="left", phase="solve"),
+... )
+>>> left_done = planned.starts("left").submits("left", candidate({"lines": 3})).judges("left", "pass").then(
+...     VerdictRecorded, like(TaskVerified, task="left"), like(AttemptOpened, task="right")
+... ).then_task("root", status="waiting", open_deps=1)
+
+A refusal is a result like any other, and a history is a value: this one goes on from `planned` in another way.
+
+>>> refused = planned.when(PauseRun("lunch")).when(PauseRun("again")).then_refused(Code.VERSION_CONFLICT)
+
+When something else comes than was expected, the difference is shown:
+
+>>> planned.starts("left").then(like(AttemptStarted, task="right"))
+Traceback (most recent call last):
+AssertionError: other events than expected (- expected, + came):
+  AttemptStarted
+-     task = "right"
++     task = "left"
++     epoch = 1
++     claim = ["process-1",1,"nonce-1"]
++     lease_until_ms = 60000
+
+`given(*events)` begins with events, `run_of(*tasks)` with a run that was started. `when` tries any command; `starts`,
+`submits`, `judges`, `fails`, `releases` and `fires` try one with the present epoch, claim and input filled in. `act`
+makes these commands alone, to change something in them.
+"""
+
+from dagbok.events.codes import Code
+from dagbok.testing import act
+from dagbok.testing.make import CHECK, CLAIM, OTHER_CLAIM, blocked, candidate, decompose, failure, pin, start, task
+from dagbok.testing.match import Expected, Like, like
+from dagbok.testing.spec import Scenario, given, run_of
+
+__all__ = [
+    "CHECK",
+    "CLAIM",
+    "OTHER_CLAIM",
+    "Code",
+    "Expected",
+    "Like",
+    "Scenario",
+    "act",
+    "blocked",
+    "candidate",
+    "decompose",
+    "failure",
+    "given",
+    "like",
+    "pin",
+    "run_of",
+    "start",
+    "task",
+]

@@ -1,0 +1,98 @@
+"""Commands of workers, verifiers and timers as they would be sent now: with the epoch, the input and the binding that
+the state of the run has at present. Each value may be overridden, to see what a wrong one leads to."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from dagbok.agents.scheduler.decide.proceed import judge_of
+from dagbok.events.run.commands import (
+    FailAttempt,
+    FireTimer,
+    ReleaseAttempt,
+    StartAttempt,
+    SubmitOutcome,
+    SubmitVerdict,
+)
+from dagbok.events.run.values import NULL, Claim, Failure, OutcomeData, Report, VerdictWord
+from dagbok.projections.task_graph.state import RunState
+from dagbok.testing.make import CLAIM
+
+
+def start_attempt(run: RunState, task: str, *, claim: Claim = CLAIM) -> StartAttempt:
+    """Claim the present attempt."""
+    return StartAttempt(task, run.tasks[task].epoch, claim)
+
+
+def submit_outcome(
+    run: RunState, task: str, outcome: OutcomeData, *, claim: Claim | None = None, input_hash: str | None = None
+) -> SubmitOutcome:
+    """What the worker of the present attempt returns. Without `claim`, by whoever holds the attempt."""
+    attempt = run.tasks[task].attempt
+    known = "" if attempt is None else attempt.input_hash
+    return SubmitOutcome(
+        task, run.tasks[task].epoch, claim or holder(run, task), known if input_hash is None else input_hash, outcome
+    )
+
+
+def report(run: RunState, task: str, verdict: VerdictWord, *, diagnostics: msgspec.Raw = NULL) -> Report:
+    """A report that is bound to the present review of the task, as its pinned verifier would make it."""
+    node = run.tasks[task]
+    if node.attempt is None or node.staged is None:
+        raise AssertionError(f"task {task} is {node.status}: there is no review to report on")
+    key = judge_of(run, node)
+    bound = run.bound().verifiers[key]
+    return Report(
+        kind=node.staged.kind,
+        verdict=verdict,
+        verifier=key,
+        version=bound.version,
+        digest=bound.digest,
+        assurance=bound.assurance,
+        input_hash=node.attempt.input_hash,
+        subject=node.staged.subject,
+        diagnostics=diagnostics,
+    )
+
+
+def submit_verdict(
+    run: RunState, task: str, verdict: VerdictWord | Report, *, claim: Claim | None = None
+) -> SubmitVerdict:
+    """What the verifier of the present review says: a word, or a whole report."""
+    said = verdict if isinstance(verdict, Report) else report(run, task, verdict)
+    return SubmitVerdict(task, run.tasks[task].epoch, claim or holder(run, task), said)
+
+
+def fail_attempt(run: RunState, task: str, failed: Failure, *, claim: Claim | None = None) -> FailAttempt:
+    """The present attempt failed."""
+    return FailAttempt(task, run.tasks[task].epoch, claim or holder(run, task), failed)
+
+
+def release_attempt(run: RunState, task: str, *, claim: Claim | None = None) -> ReleaseAttempt:
+    """The present attempt is handed back."""
+    return ReleaseAttempt(task, run.tasks[task].epoch, claim or holder(run, task))
+
+
+def fire_timer(run: RunState, kind: Literal["lease", "timeout", "backoff"], task: str) -> FireTimer:
+    """The timer of the deadline that the task has now."""
+    return FireTimer(kind, task, run.tasks[task].epoch, deadline_ms(run, kind, task))
+
+
+def deadline_ms(run: RunState, kind: Literal["lease", "timeout", "backoff"], task: str) -> int:
+    """Log time of a deadline of the task. Raises `AssertionError` when it has none of this kind."""
+    node, attempt = run.tasks[task], run.tasks[task].attempt
+    if kind == "backoff" and node.status == "backoff":
+        return node.due_ms
+    if kind == "lease" and attempt is not None and attempt.claim is not None:
+        return attempt.lease_until_ms
+    if kind == "timeout" and attempt is not None and attempt.timeout_at_ms is not None:
+        return attempt.timeout_at_ms
+    raise AssertionError(f"task {task} is {node.status}: it has no deadline of kind {kind}")
+
+
+def holder(run: RunState, task: str) -> Claim:
+    """The claim that holds the present attempt; `CLAIM` when it is open."""
+    attempt = run.tasks[task].attempt
+    return CLAIM if attempt is None or attempt.claim is None else attempt.claim
