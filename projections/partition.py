@@ -100,7 +100,9 @@ def _remember(state: PartitionState, commit: Commit, events: Sequence[Event]) ->
     seal, remembered = commit.seal, state.remembered
     code = first.code if isinstance(first, CommandRefused) else None
     names = tuple(type(event).__name__ for event in events[:20])
-    remembered[remembered_key(seal.tenant, seal.command_id)] = Remembered(commit.offset, seal.now_ms, code, names)
+    key = remembered_key(seal.tenant, seal.command_id)
+    remembered.pop(key, None)  # an id that comes again after its time stands at the end, where the youngest are
+    remembered[key] = Remembered(commit.offset, seal.now_ms, code, names)
     while True:
         oldest = next(iter(remembered))
         if remembered[oldest].now_ms >= seal.now_ms - REMEMBER_MS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.run import events as e
 from dagbok.events.run.values import ArtifactItem, ArtifactRef, Place
-from dagbok.projections.task_graph.nodes import ask_review, close_attempt, make_ready, open_attempt, set_status
+from dagbok.projections.task_graph.nodes import ask_review, end_attempt, make_ready, open_attempt, set_status
 from dagbok.projections.task_graph.state import At, Attempt, ProblemRef, RunState, Staged, TaskNode
 
 
@@ -37,35 +37,37 @@ def attempt_started(run: RunState, event: e.AttemptStarted, at: At) -> None:
 def leases_renewed(run: RunState, event: e.LeasesRenewed, at: At) -> None:
     """Leases that hold on."""
     for lease in event.accepted:
-        _present(run, lease.task)[1].lease_until_ms = lease.until_ms
+        attempt = _present(run, lease.task)[1]
+        attempt.lease_until_ms = lease.until_ms
+        attempt.renewed_by = (at.command_id, at.offset)
 
 
 def attempt_unserved(run: RunState, event: e.AttemptUnserved, at: At) -> None:
     """Stays open; sent again later, with growing delay."""
-    _present(run, event.task)[1].unserved += 1
+    attempt = _present(run, event.task)[1]
+    attempt.unserved += 1
+    attempt.rejected_by[event.process] = (at.command_id, at.offset)
 
 
 def attempt_returned(run: RunState, event: e.AttemptReleased | e.AttemptClosed, at: At) -> None:
     """Ended without a result that counts: the task wants another attempt of the same kind."""
-    _again(run, event.task)
+    _again(run, event.task, at)
 
 
 def attempt_lost(run: RunState, event: e.AttemptLost, at: At) -> None:
     """Counted apart from failures: a crash is not the task's fault, until it happens too often."""
     run.tasks[event.task].lost += 1
-    _again(run, event.task)
+    _again(run, event.task, at)
 
 
 def attempt_failed(run: RunState, event: e.AttemptFailed, at: At) -> None:
     """A failed work attempt may spend one of the task's; a failed review does not, and is asked again."""
     node, attempt = _present(run, event.task)
-    close_attempt(run, node)
+    end_attempt(run, node, at)
     if attempt.kind == "verify":
-        node.judged_by = (at.command_id, at.offset)
         node.verifier_errors += 1
         ask_review(run, node)
         return
-    node.worked_by = (at.command_id, at.offset)
     node.failures += event.counted
     node.problem = problem_at(at, event.failure.code, event.failure.message)
 
@@ -100,9 +102,7 @@ def decomposition_proposed(run: RunState, event: e.DecompositionProposed, at: At
 def decomposition_refused(run: RunState, event: e.DecompositionRefused, at: At) -> None:
     """The reason reaches the next attempt. Unless it was spent, the task is ready again at once."""
     node = run.tasks[event.task]
-    if node.attempt is not None:
-        close_attempt(run, node)
-        node.worked_by = (at.command_id, at.offset)
+    end_attempt(run, node, at)
     node.staged = None
     node.problem = problem_at(at, event.code, event.reason)
     if not event.spent:
@@ -112,8 +112,7 @@ def decomposition_refused(run: RunState, event: e.DecompositionRefused, at: At) 
 def verdict_recorded(run: RunState, event: e.VerdictRecorded, at: At) -> None:
     """The review is over; what follows from the verdict are events of their own."""
     node, _ = _present(run, event.task)
-    close_attempt(run, node)
-    node.judged_by = (at.command_id, at.offset)
+    end_attempt(run, node, at)
     verdict = event.report.verdict
     if verdict == "error":
         node.verifier_errors += 1
@@ -129,15 +128,14 @@ def problem_at(at: At, code: str, text: str) -> ProblemRef:
 
 
 def _submitted(run: RunState, node: TaskNode, at: At) -> None:
-    close_attempt(run, node)
-    node.worked_by = (at.command_id, at.offset)
+    end_attempt(run, node, at)
     node.verifier_errors = 0
     ask_review(run, node)
 
 
-def _again(run: RunState, task: str) -> None:
+def _again(run: RunState, task: str, at: At) -> None:
     node, attempt = _present(run, task)
-    close_attempt(run, node)
+    end_attempt(run, node, at)
     if attempt.kind == "work":
         make_ready(run, node)
     else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dagbok.events.run import events as e
 from dagbok.events.run.values import SpecEntry
-from dagbok.projections.task_graph.nodes import close_attempt, make_ready, set_status
+from dagbok.projections.task_graph.nodes import end_attempt, make_ready, set_status
 from dagbok.projections.task_graph.state import At, RunState, TaskNode
 
 
 def tasks_added(run: RunState, event: e.TasksAdded, at: At) -> None:
     """New tasks with their edges. Two passes, because tasks of one event may depend on each other in any order."""
-    nodes = [_node(run, entry) for entry in event.tasks]
+    roots = frozenset(run.roots)
+    nodes = [_node(run, entry, roots) for entry in event.tasks]
     for node in nodes:
         for dep in node.deps:
             other = run.tasks[dep]
@@ -27,9 +28,7 @@ def tasks_added(run: RunState, event: e.TasksAdded, at: At) -> None:
 def decomposition_accepted(run: RunState, event: e.DecompositionAccepted, at: At) -> None:
     """The parent waits for its new tasks (which follow in the same commit) and for those it reuses."""
     parent = run.tasks[event.task]
-    if parent.attempt is not None:
-        close_attempt(run, parent)
-        parent.worked_by = (at.command_id, at.offset)
+    end_attempt(run, parent, at)
     parent.staged = None
     parent.problem = None
     parent.decompositions += 1
@@ -67,7 +66,7 @@ def task_verified(run: RunState, event: e.TaskVerified, at: At) -> None:
             make_ready(run, dependent)
 
 
-def _node(run: RunState, entry: SpecEntry) -> TaskNode:
+def _node(run: RunState, entry: SpecEntry, roots: frozenset[str]) -> TaskNode:
     parent = run.tasks.get(entry.created_by) if entry.created_by else None
     node = TaskNode(
         spec=entry.spec,
@@ -76,7 +75,7 @@ def _node(run: RunState, entry: SpecEntry) -> TaskNode:
         depth=parent.depth + 1 if parent else 0,
         created_by=entry.created_by,
         deps=list(entry.spec.depends_on),
-        root=parent is None and entry.spec.id in run.roots,
+        root=parent is None and entry.spec.id in roots,
     )
     run.tasks[node.id] = node
     run.counts["waiting"] = run.counts.get("waiting", 0) + 1

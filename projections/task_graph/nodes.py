@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from dagbok.projections.task_graph.state import Attempt, RunState, TaskNode, TaskStatus
+from dagbok.projections.task_graph.state import At, Attempt, RunState, TaskNode, TaskStatus
 
 
 def set_status(run: RunState, node: TaskNode, status: TaskStatus) -> None:
@@ -43,6 +43,17 @@ def close_attempt(run: RunState, node: TaskNode) -> None:
     """The task has no attempt any more."""
     node.attempt = None
     run.active.pop(node.id, None)
+
+
+def end_attempt(run: RunState, node: TaskNode, at: At) -> None:
+    """Close the present attempt, if there is one, and remember the command that did it."""
+    if node.attempt is None:
+        return
+    if node.attempt.kind == "work":
+        node.worked_by = (at.command_id, at.offset)
+    else:
+        node.judged_by = (at.command_id, at.offset)
+    close_attempt(run, node)
 
 
 def give_up(run: RunState, node: TaskNode, status: TaskStatus) -> None:

@@ -6,7 +6,7 @@ from heapq import heappush
 
 from dagbok.events.run import events as e
 from dagbok.projections.task_graph.attempts import problem_at
-from dagbok.projections.task_graph.nodes import ask_review, give_up, make_ready, set_status
+from dagbok.projections.task_graph.nodes import ask_review, end_attempt, give_up, make_ready, set_status
 from dagbok.projections.task_graph.state import At, RunState
 
 REVIEW_AGAIN = frozenset(("verifier_error", "verifier_unavailable", "poison"))
@@ -25,8 +25,8 @@ def task_backed_off(run: RunState, event: e.TaskBackedOff, at: At) -> None:
 def task_blocked(run: RunState, event: e.TaskBlocked, at: At) -> None:
     """Waits for a person."""
     node = run.tasks[event.task]
-    if node.attempt is not None and node.attempt.kind == "work":
-        node.worked_by = (at.command_id, at.offset)
+    if node.attempt is not None:
+        end_attempt(run, node, at)
         node.problem = problem_at(at, event.code, event.reason)
     if event.code not in REVIEW_AGAIN:
         node.staged = None
@@ -37,7 +37,8 @@ def task_blocked(run: RunState, event: e.TaskBlocked, at: At) -> None:
 def task_unblocked(run: RunState, event: e.TaskUnblocked, at: At) -> None:
     """Runs again, or is reviewed again when its candidate is still staged."""
     node = run.tasks[event.task]
-    node.note = problem_at(at, run.blocked.pop(node.id), event.note) if event.note else None
+    code = run.blocked.pop(node.id)
+    node.note = problem_at(at, code, event.note) if event.note else None
     node.verifier_errors = node.lost = 0
     if node.staged is not None:
         ask_review(run, node)

@@ -48,7 +48,10 @@ class At(msgspec.Struct, frozen=True, gc=False):
 
 
 class Attempt(msgspec.Struct):
-    """The attempt of a task that is open or running now. Times are log time in milliseconds."""
+    """The attempt of a task that is open or running now. Times are log time in milliseconds.
+
+    `started_by`, `renewed_by` and, for each process, `rejected_by` name the last such command and the offset of its
+    commit: the same command again is a repeat."""
 
     epoch: int
     kind: AttemptKind
@@ -62,6 +65,8 @@ class Attempt(msgspec.Struct):
     timeout_at_ms: int | None = None
     unserved: int = 0
     started_by: tuple[str, int] = ("", -1)
+    renewed_by: tuple[str, int] = ("", -1)
+    rejected_by: dict[str, tuple[str, int]] = {}
 
 
 class Staged(msgspec.Struct, frozen=True):
@@ -90,7 +95,7 @@ class TaskNode(msgspec.Struct):
     """A task: its spec, its place in the graph, its counters, its present attempt, and what it published.
 
     `worked_by` and `judged_by` name the command that closed the last attempt of each kind, and the offset of its
-    commit: the same command again is a repeat, whatever became of the task since."""
+    commit: the same command again is a repeat, whatever became of the task since. An older one is refused as stale."""
 
     spec: Spec
     spec_hash: str

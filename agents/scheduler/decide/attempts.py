@@ -62,6 +62,8 @@ def renew(run: RunState, command: RenewLeases, by: By) -> Iterator[Event]:
             continue
         if attempt.claim is None:
             refused.append((renewal.task, renewal.epoch))
+        elif attempt.renewed_by[0] == by.command_id:
+            raise Repeated(attempt.renewed_by[1])
         else:
             accepted.append(RenewedLease(node.id, renewal.epoch, by.now_ms + node.spec.lease_ms))
     if not accepted:
@@ -79,6 +81,9 @@ def release(run: RunState, command: ReleaseAttempt, by: By) -> Iterator[Event]:
 def reject(run: RunState, command: RejectAttempt, by: By) -> Iterator[Event]:
     """No such key in this process: the attempt stays open, visibly, and is sent again later."""
     node, attempt = present_attempt(run, command.task, command.epoch, by)
+    before, offset = attempt.rejected_by.get(command.process, ("", -1))
+    if before == by.command_id:
+        raise Repeated(offset)
     if attempt.claim is not None:
         raise Refused(Code.ATTEMPT_CLAIMED, f"attempt {command.epoch} of task {node.id} is claimed")
     yield AttemptUnserved(node.id, command.epoch, command.process, command.serves)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dagbok.agents.scheduler.decide.cause import By
+from dagbok.agents.scheduler.decide.payload import readable
 from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.agents.scheduler.decide.specs import admit, check_acyclic, check_verifiers
 from dagbok.events.canonical import sha256_hex
@@ -88,7 +89,7 @@ def refuse(
         task=parent.id,
         epoch=parent.epoch,
         claim=claim,
-        proposal=proposal,
+        proposal=readable(proposal),
         digest=digest,
         code=error.code,
         reason=error.message,

@@ -18,7 +18,9 @@ def known_task(run: RunState, task: str) -> TaskNode:
 
 
 def open_run(run: RunState) -> None:
-    """Refuse what comes after the end of a run."""
+    """Refuse what comes before the start of a run, or after its end."""
+    if not run.exists:
+        raise Refused(Code.NOT_FOUND, f"there is no run {run.run}")
     if run.status in CLOSED_RUN:
         raise Refused(Code.RUN_CLOSED, f"run {run.run} is {run.status}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -9,17 +10,22 @@ import msgspec
 from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.decompositions import accept, check_proposal, refuse
 from dagbok.agents.scheduler.decide.guards import held_attempt
+from dagbok.agents.scheduler.decide.payload import canonical_payload
 from dagbok.agents.scheduler.decide.proceed import decomposition_judge, proceed
-from dagbok.events.canonical import canonical_text, sha256_hex
+from dagbok.agents.scheduler.decide.specs import MAX_NUMBER
+from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run.commands import SubmitOutcome
 from dagbok.events.run.events import CandidateSubmitted, DecompositionProposed, Event, TaskBlocked
-from dagbok.events.run.values import NULL, STRUCTURE, ArtifactItem, Blocked, Candidate, Decompose
+from dagbok.events.run.values import STRUCTURE, ArtifactItem, Blocked, Candidate, Decompose, Usage
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
 MAX_INLINE_BYTES = 32 * 1024
 MAX_REASON_CHARS = 4_000
+MAX_NAME_CHARS = 256
+_COST = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def submit(run: RunState, command: SubmitOutcome, by: By) -> Iterator[Event]:
@@ -27,6 +33,7 @@ def submit(run: RunState, command: SubmitOutcome, by: By) -> Iterator[Event]:
     node, attempt = held_attempt(run, command.task, command.epoch, command.claim, by, "work")
     if attempt.input_hash != command.input_hash:
         raise Refused(Code.VERSION_CONFLICT, f"the outcome is for another input of task {node.id}")
+    _check_usage(command.usage)
     outcome = command.outcome
     if isinstance(outcome, Candidate):
         yield from _candidate(run, node, command, outcome, by)
@@ -58,6 +65,9 @@ def _candidate(run: RunState, node: TaskNode, command: SubmitOutcome, candidate:
 
 
 def _decompose(run: RunState, node: TaskNode, command: SubmitOutcome, proposal: Decompose, by: By) -> Iterator[Event]:
+    proposal = msgspec.structs.replace(
+        proposal, composition_contract=canonical_payload("composition contract", proposal.composition_contract)
+    )
     digest = sha256_hex(msgspec.json.encode(proposal))
     try:
         entries = check_proposal(run, node, proposal)
@@ -93,20 +103,27 @@ def _checked(candidate: Candidate) -> msgspec.Raw:
         raise Refused(Code.INVALID_OUTCOME, "the artifacts of a candidate have different names")
     for item in candidate.artifacts:
         _check_item(item)
-    text = bytes(candidate.outputs)
-    if text == b"null":
-        return NULL
-    if len(text) > MAX_INLINE_BYTES:
-        raise Refused(Code.TOO_LARGE, f"outputs of {len(text)} bytes, at most {MAX_INLINE_BYTES}")
-    return msgspec.Raw(canonical_text(text))
+    outputs = canonical_payload("outputs", candidate.outputs)
+    if len(bytes(outputs)) > MAX_INLINE_BYTES:
+        raise Refused(Code.TOO_LARGE, f"outputs of {len(bytes(outputs))} bytes, at most {MAX_INLINE_BYTES}")
+    return outputs
 
 
 def _check_item(item: ArtifactItem) -> None:
+    if not item.name.strip() or len(item.name) > MAX_NAME_CHARS:
+        raise Refused(Code.INVALID_OUTCOME, f"the name of an artifact is blank or longer than {MAX_NAME_CHARS}")
     if item.inline is None:
-        if len(item.sha256) != 64 or item.size_bytes < 0:
+        if not _SHA256.fullmatch(item.sha256) or not 0 <= item.size_bytes <= MAX_NUMBER:
             raise Refused(Code.ARTIFACT_INTEGRITY, f"artifact {item.name!r} has no valid hash or size")
         return
     if len(item.inline) > MAX_INLINE_BYTES:
         raise Refused(Code.TOO_LARGE, f"artifact {item.name!r} has {len(item.inline)} bytes inline")
     if len(item.inline) != item.size_bytes or sha256_hex(item.inline) != item.sha256:
         raise Refused(Code.ARTIFACT_INTEGRITY, f"the bytes of artifact {item.name!r} do not have its hash and size")
+
+
+def _check_usage(usage: Usage) -> None:
+    if not 0 <= usage.tokens <= MAX_NUMBER:
+        raise Refused(Code.INVALID_OUTCOME, f"tokens used: {usage.tokens}")
+    if not _COST.fullmatch(usage.cost):
+        raise Refused(Code.INVALID_OUTCOME, f"the cost is no decimal number: {usage.cost[:40]!r}")

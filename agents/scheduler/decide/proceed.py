@@ -28,12 +28,17 @@ NAMED_TASKS = 100
 
 def proceed(run: RunState, now_ms: int) -> Iterator[Event]:
     """Open what may open, then see whether the run is over."""
-    while run.status == "running" and len(run.active) < run.limits.max_open:
+    while not _is_over(run) and run.status == "running" and len(run.active) < run.limits.max_open:
         opening = _next(run, now_ms)
         if opening is None:
             break
         yield _opened(run, *opening)
     yield from _conclude(run)
+
+
+def _is_over(run: RunState) -> bool:
+    """Nothing that opened now would matter: every root is verified, or the first failure ends the run."""
+    return not run.open_roots or (bool(run.failed) and run.bound().failure_policy == "fail_fast")
 
 
 def _next(run: RunState, now_ms: int) -> tuple[TaskNode, AttemptKind] | None:

@@ -9,13 +9,13 @@ import msgspec
 from dagbok.agents.scheduler.decide.cause import By, Repeated
 from dagbok.agents.scheduler.decide.guards import known_task, open_run
 from dagbok.agents.scheduler.decide.proceed import close_active, proceed
-from dagbok.agents.scheduler.decide.specs import admit, check_acyclic, check_verifiers
+from dagbok.agents.scheduler.decide.specs import MAX_NUMBER, admit, check_acyclic, check_verifiers
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run import commands as c
 from dagbok.events.run import events as e
-from dagbok.events.run.values import Limits, SpecEntry
+from dagbok.events.run.values import STRUCTURE, Limits, SpecEntry
 from dagbok.projections.task_graph.state import RunState
 
 
@@ -68,6 +68,7 @@ def cancel(run: RunState, command: c.CancelRun, by: By) -> Iterator[e.Event]:
 def set_limits(run: RunState, command: c.SetLimits, by: By) -> Iterator[e.Event]:
     """Upward only, so that nothing that was accepted becomes illegal."""
     open_run(run)
+    _check_numbers(_numbers(command.limits))
     lower = [name for name in Limits.__struct_fields__ if getattr(command.limits, name) < getattr(run.limits, name)]
     if lower:
         raise Refused(
@@ -90,7 +91,12 @@ def resolve(run: RunState, command: c.ResolveBlock, by: By) -> Iterator[e.Event]
 
 
 def _check_start(command: c.StartRun, entries: list[SpecEntry]) -> None:
-    _check_numbers(command)
+    pinned = command.pinned
+    _check_numbers(
+        _numbers(command.limits) | {"max_depth": pinned.max_depth, "max_decompositions": pinned.max_decompositions}
+    )
+    if STRUCTURE in pinned.verifiers:
+        raise Refused(Code.INVALID_SPEC, f"{STRUCTURE!r} is the built-in check: no verifier may have this key")
     tasks = {entry.spec.id: entry.spec.depends_on for entry in entries}
     if not tasks or not command.roots:
         raise Refused(Code.INVALID_SPEC, "a run has at least one task and one root")
@@ -104,16 +110,18 @@ def _check_start(command: c.StartRun, entries: list[SpecEntry]) -> None:
     edges = sum(len(deps) for deps in tasks.values())
     if len(tasks) > command.limits.max_tasks or edges > command.limits.max_edges:
         raise Refused(Code.BUDGET_EXHAUSTED, f"{len(tasks)} tasks and {edges} edges are above the limits of the run")
-    check_verifiers(command.pinned, (entry.spec for entry in entries))
+    check_verifiers(pinned, (entry.spec for entry in entries))
     check_acyclic(tasks)
 
 
-def _check_numbers(command: c.StartRun) -> None:
-    numbers = {name: getattr(command.limits, name) for name in Limits.__struct_fields__}
-    numbers |= {name: getattr(command.pinned, name) for name in ("max_depth", "max_decompositions")}
-    wrong = [name for name, value in numbers.items() if value <= 0]
+def _numbers(limits: Limits) -> dict[str, int]:
+    return {name: getattr(limits, name) for name in Limits.__struct_fields__}
+
+
+def _check_numbers(numbers: dict[str, int]) -> None:
+    wrong = [name for name, value in numbers.items() if not 0 < value <= MAX_NUMBER]
     if wrong:
-        raise Refused(Code.INVALID_SPEC, f"must be above zero: {', '.join(wrong)}")
+        raise Refused(Code.INVALID_SPEC, f"must be above zero and at most {MAX_NUMBER}: {', '.join(wrong)}")
 
 
 def _differences(run: RunState, command: c.StartRun) -> list[str]:

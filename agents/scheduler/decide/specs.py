@@ -4,31 +4,33 @@ to."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
 
-from dagbok.events.canonical import canonical_text, sha256_hex
+from dagbok.agents.scheduler.decide.payload import canonical_payload
+from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
-from dagbok.events.errors import DagbokError, Refused
+from dagbok.events.errors import Refused
 from dagbok.events.ids import ID_PATTERN
-from dagbok.events.run.values import Pinned, Spec, SpecEntry
+from dagbok.events.run.values import NULL, Pinned, Spec, SpecEntry
 
 MAX_KEY_CHARS = 256
+MAX_NUMBER = 2**53
+"""Counts and milliseconds up to here are exact wherever the log is read: in JSON of any language, and in the tables."""
+MAX_PRIORITY = 2**31 - 1
 
 
 def admit(spec: Spec, created_by: str | None = None) -> SpecEntry:
     """The spec with canonical payloads and each dependency once, and its digest. Raises `Refused` (`invalid_spec`)."""
     _check_shape(spec)
-    try:
-        canonical = msgspec.structs.replace(
-            spec,
-            depends_on=tuple(dict.fromkeys(spec.depends_on)),
-            contract=_payload(spec.contract),
-            inputs=_payload(spec.inputs),
-            metadata=_payload(spec.metadata),
-        )
-    except DagbokError as error:
-        raise Refused(Code.INVALID_SPEC, f"task {spec.id}: {error.message}") from error
+    canonical = msgspec.structs.replace(
+        spec,
+        depends_on=tuple(dict.fromkeys(spec.depends_on)),
+        contract=_payload(spec, "contract", spec.contract),
+        inputs=_payload(spec, "inputs", spec.inputs),
+        metadata=_payload(spec, "metadata", spec.metadata),
+    )
     return SpecEntry(canonical, sha256_hex(msgspec.json.encode(canonical)), created_by)
 
 
@@ -85,11 +87,12 @@ def _shape_problem(spec: Spec) -> str | None:
     if spec.id in spec.depends_on:
         return "it depends on itself"
     numbers = (spec.timeout_ms, spec.lease_ms, spec.max_attempts)
-    if any(number is not None and number <= 0 for number in numbers):
-        return "timeout, lease and attempts must be above zero"
+    if any(number is not None and not 0 < number <= MAX_NUMBER for number in numbers):
+        return f"timeout, lease and attempts must be above zero and at most {MAX_NUMBER}"
+    if abs(spec.priority) > MAX_PRIORITY:
+        return f"the priority is not within {MAX_PRIORITY} of zero"
     return None
 
 
-def _payload(text: msgspec.Raw) -> msgspec.Raw:
-    # Raw of a decoded command is a view into the whole message: the copy lets go of it.
-    return msgspec.Raw(canonical_text(bytes(text)))
+def _payload(spec: Spec, name: str, text: msgspec.Raw) -> msgspec.Raw:
+    return canonical_payload(f"task {spec.id}, {name}", text, Code.INVALID_SPEC)

@@ -9,6 +9,7 @@ import msgspec
 from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.decompositions import accept, check_proposal, refuse
 from dagbok.agents.scheduler.decide.guards import held_attempt
+from dagbok.agents.scheduler.decide.payload import canonical_payload
 from dagbok.agents.scheduler.decide.proceed import judge_of, proceed
 from dagbok.agents.scheduler.decide.retry import retry_review, retry_work
 from dagbok.events.canonical import sha256_hex
@@ -25,7 +26,7 @@ SHOWN_CHARS = 500
 def submit(run: RunState, command: SubmitVerdict, by: By) -> Iterator[Event]:
     """Record the report and do what its verdict says."""
     node, attempt = held_attempt(run, command.task, command.epoch, command.claim, by, "verify")
-    report, staged = command.report, node.staged
+    report, staged = _canonical(command.report), node.staged
     if staged is None:
         raise Refused(Code.STALE_ATTEMPT, f"task {node.id} has nothing to judge")
     _check_binding(run, node, attempt, staged, report)
@@ -79,6 +80,14 @@ def _check_binding(run: RunState, node: TaskNode, attempt: Attempt, staged: Stag
     for name, got, bound in binding:
         if got != bound:
             raise Refused(Code.VERDICT_MISMATCH, f"the report on task {node.id} has {name} {got!r}, bound is {bound!r}")
+
+
+def _canonical(report: Report) -> Report:
+    return msgspec.structs.replace(
+        report,
+        diagnostics=canonical_payload("diagnostics", report.diagnostics),
+        evidence=canonical_payload("evidence", report.evidence),
+    )
 
 
 def _shown(report: Report) -> str:
