@@ -6,6 +6,7 @@ from dagbok.events.canonical import sha256_hex
 from dagbok.events.run import events as e
 from dagbok.events.run.values import ArtifactItem, ArtifactRef, Place
 from dagbok.projections.task_graph.nodes import ask_review, end_attempt, make_ready, open_attempt, set_status
+from dagbok.projections.task_graph.shared import shared
 from dagbok.projections.task_graph.state import At, Attempt, ProblemRef, RunState, Staged, TaskNode
 
 
@@ -80,7 +81,7 @@ def candidate_submitted(run: RunState, event: e.CandidateSubmitted, at: At) -> N
         phase=attempt.phase,
         subject=event.subject,
         artifacts=tuple(_ref(item, at, index) for index, item in enumerate(event.artifacts)),
-        outputs=event.outputs,
+        outputs=event.outputs.copy(),  # decoded from the log, it is a view that would keep the whole commit
         place=(at.offset, at.index),
     )
     _submitted(run, node, at)
@@ -151,4 +152,4 @@ def _present(run: RunState, task: str) -> tuple[TaskNode, Attempt]:
 
 def _ref(item: ArtifactItem, at: At, index: int) -> ArtifactRef:
     place = None if item.inline is None else Place(at.partition, at.offset, at.index, index)
-    return ArtifactRef(item.name, item.sha256, item.size_bytes, item.media_type, place)
+    return ArtifactRef(shared(item.name), item.sha256, item.size_bytes, shared(item.media_type), place)

@@ -4,7 +4,6 @@ to."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
 import msgspec
 
@@ -13,7 +12,8 @@ from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.ids import ID_PATTERN
-from dagbok.events.run.values import NULL, Pinned, Spec, SpecEntry
+from dagbok.events.run.values import Pinned, Spec, SpecEntry
+from dagbok.projections.task_graph.shared import shared
 
 MAX_KEY_CHARS = 256
 MAX_NUMBER = 2**53
@@ -26,6 +26,9 @@ def admit(spec: Spec, created_by: str | None = None) -> SpecEntry:
     _check_shape(spec)
     canonical = msgspec.structs.replace(
         spec,
+        worker=shared(spec.worker),
+        verifier=shared(spec.verifier),
+        pool=shared(spec.pool),
         depends_on=tuple(dict.fromkeys(spec.depends_on)),
         contract=_payload(spec, "contract", spec.contract),
         inputs=_payload(spec, "inputs", spec.inputs),
