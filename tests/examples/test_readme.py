@@ -1,0 +1,22 @@
+"""What the README shows is run as it stands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parents[2] / "README.md"
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def test_the_python_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
+    (program,) = PYTHON.findall(README.read_text())
+    (promised,) = re.findall(r"print\(.*\)  # (.*)", program)
+    (tmp_path / "program.py").write_text(program)
+    for _ in range(2):  # the second time it is the same run
+        ran = subprocess.run(
+            [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (ran.returncode, ran.stdout.splitlines()[-1:]) == (0, [promised]), ran.stderr
