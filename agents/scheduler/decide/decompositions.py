@@ -127,9 +127,14 @@ def _check_budgets(run: RunState, parent: TaskNode, proposal: Decompose) -> None
         raise Refused(
             Code.BUDGET_EXHAUSTED, f"{len(run.tasks) + len(proposal.tasks)} tasks, at most {limits.max_tasks}"
         )
-    edges = run.edges + len(proposal.tasks) + len(proposal.reuse) + sum(len(spec.depends_on) for spec in proposal.tasks)
+    edges = run.edges + _new_edges(parent, proposal)
     if edges > limits.max_edges:
         raise Refused(Code.BUDGET_EXHAUSTED, f"{edges} edges, at most {limits.max_edges}")
+
+
+def _new_edges(parent: TaskNode, proposal: Decompose) -> int:
+    reused = set(proposal.reuse).difference(parent.deps)
+    return len(proposal.tasks) + len(reused) + sum(len(set(spec.depends_on)) for spec in proposal.tasks)
 
 
 def _check_ids(run: RunState, entries: list[SpecEntry], proposal: Decompose) -> None:
