@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINKED = ("agents", "events", "projections")
-FILES = ("pyproject.toml", "LICENSE")
+FILES = ("pyproject.toml", "README.md", "LICENSE")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
