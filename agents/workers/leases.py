@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dagbok.agents.workers.definitions import PURE_GRACE_S
 from dagbok.agents.workers.held import Held
 from dagbok.agents.workers.holdings import Holdings
-from dagbok.agents.workers.outbox import Outbox
 
 LONGEST_TICK_S = 1.0
 SHORTEST_TICK_S = 0.01
@@ -17,10 +16,8 @@ SHORTEST_TICK_S = 0.01
 class LeaseKeeper:
     """Looks at all held attempts a few times per shortest lease."""
 
-    def __init__(
-        self, holdings: Holdings, outbox: Outbox, now_s: Callable[[], float], *, pure_grace_s: float = PURE_GRACE_S
-    ) -> None:
-        self._holdings, self._outbox, self._now_s = holdings, outbox, now_s
+    def __init__(self, holdings: Holdings, now_s: Callable[[], float], *, pure_grace_s: float = PURE_GRACE_S) -> None:
+        self._holdings, self._now_s = holdings, now_s
         self._pure_grace_s = pure_grace_s
 
     async def run(self) -> None:
@@ -46,7 +43,6 @@ class LeaseKeeper:
                 self._holdings.claim_beside(held)
         for run, helds in renewals.items():
             self._holdings.renew(run, helds)
-        self._outbox.repeat()
 
     def _keep(self, held: Held, now_s: float, renewals: dict[str, list[Held]]) -> None:
         if now_s - held.leased_s >= held.lease_s:

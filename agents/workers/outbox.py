@@ -72,9 +72,13 @@ class Outbox:
             self._settled.set()
 
     async def run(self) -> None:
-        """Append what waits, until cancelled."""
+        """Append what waits, and repeat what has had no answer for long, until cancelled."""
         while True:
-            await self._filled.wait()
+            try:
+                await asyncio.wait_for(self._filled.wait(), self._repeat_after_s / 4)
+            except TimeoutError:
+                self.repeat()
+                continue
             self._filled.clear()
             commands, self._waiting = self._waiting, []
             await self._append(commands)

@@ -45,7 +45,7 @@ class WorkerProcess:
         self._address = f"process/{process}"
         self._outbox = Outbox(log, self._address, now_s)
         self._holdings = Holdings(process, self._address, self._outbox, clock, now_s)
-        self._leases = LeaseKeeper(self._holdings, self._outbox, now_s)
+        self._leases = LeaseKeeper(self._holdings, now_s)
         self._calls = Calls()
         self._attempts = Attempts(self._holdings, self._calls, reader)
         self._lanes: dict[tuple[AttemptKind, str], KeyLane] = {}
@@ -61,11 +61,20 @@ class WorkerProcess:
             if pool not in self._pools:
                 self._pools[pool] = [asyncio.create_task(self._pull(kind, pool)) for kind in KINDS]
 
+    @property
+    def services(self) -> Sequence[asyncio.Task[None]]:
+        """What has to run as long as this process serves: when one of them fails, the process is of no use any
+        more."""
+        return [*self._services, *(task for tasks in self._pools.values() for task in tasks)]
+
     async def stop(self, grace_s: float) -> None:
         """Take nothing more, stop what runs, hand back what was claimed, and see it acknowledged within `grace_s`."""
         await _cancelled([task for tasks in self._pools.values() for task in tasks])
         self._pools.clear()
-        await asyncio.gather(*[lane.close() for lane in self._lanes.values()])
+        closing = [asyncio.create_task(lane.close()) for lane in self._lanes.values()]
+        if closing and (await asyncio.wait(closing, timeout=grace_s))[1]:
+            # A function that ignores its cancellation is left behind; what it returns is refused.
+            logger.warning("worker.functions_ignore_cancel", grace_s=grace_s)
         self._holdings.release_all()
         try:
             await asyncio.wait_for(self._outbox.settled(), grace_s)

@@ -7,9 +7,9 @@ import msgspec
 from dagbok.events.rule import Position
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
+from dagbok.projections.snapshots.fold import fold_name
 from dagbok.projections.snapshots.manifest import Manifest, RunParts
 from dagbok.projections.snapshots.parts import (
-    FOLD_VERSION,
     SEGMENT_TASKS,
     encode_head,
     encode_remembered,
@@ -60,7 +60,7 @@ def write_parts(cut: Cut, before: Manifest | None, store: ScopedArtifacts) -> tu
         runs[stream] = RunParts(_put(store, run.head), ordered, run.closed_ms)
         size_bytes += len(run.head) + sum([len(data) for data in run.segments.values()])
     manifest = Manifest(
-        fold_version=FOLD_VERSION,
+        fold=fold_name(),
         number=0 if before is None else before.number + 1,
         partition=cut.partition,
         position=cut.position,

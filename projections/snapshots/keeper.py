@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from dagbok.events.errors import ArtifactError, DagbokError, StorageFailed
-from dagbok.events.log.port import Log
+from dagbok.events.log.port import COMMANDS, Log
 from dagbok.events.run.events import Event
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
@@ -17,6 +17,7 @@ from dagbok.projections.snapshots.cut import Cut, cut, write_parts
 from dagbok.projections.snapshots.dirty import DirtySegments
 from dagbok.projections.snapshots.loader import load_run, load_state, read_manifests
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, encode_manifest
+from dagbok.projections.snapshots.sharing import Sharing
 
 logger = structlog.get_logger(__name__)
 
@@ -75,7 +76,7 @@ class SnapshotKeeper:
         if parts is None:
             return
         try:
-            state.runs[stream] = load_run(parts, self._store)
+            state.runs[stream] = load_run(parts, self._store, Sharing())
         except ArtifactError as error:
             for slot in (0, 1):
                 self._slots.clear(slot)
@@ -119,10 +120,20 @@ class SnapshotKeeper:
             stale, self._older, self._newest = self._older, self._newest, manifest
             self._written_bytes = size_bytes
             logger.info("snapshot.written", partition=self._partition, number=manifest.number, size_bytes=size_bytes)
-            if stale is not None:
-                await asyncio.to_thread(self._forget, stale)
+            await self._tidy(stale)
         finally:
             self._writing = None
+
+    async def _tidy(self, stale: Manifest | None) -> None:
+        """What only a replaced manifest needed can go: its parts, and the commands that the older one has decided."""
+        try:
+            if stale is not None:
+                await asyncio.to_thread(self._forget, stale)
+            if self._older is not None:
+                decided = self._older.position.last_command_offset + 1
+                await self._log.delete_before(COMMANDS, self._partition, decided)
+        except (DagbokError, OSError) as error:
+            logger.warning("snapshot.not_tidied", partition=self._partition, error=str(error))
 
     def _store_snapshot(self, part: Cut) -> tuple[Manifest, int]:
         manifest, size_bytes = write_parts(part, self._newest, self._store)

@@ -13,8 +13,10 @@ from dagbok.events.errors import ArtifactError
 from dagbok.events.log.port import EVENTS, Log
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
+from dagbok.projections.snapshots.fold import fold_name
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, decode_manifest
-from dagbok.projections.snapshots.parts import FOLD_VERSION, decode_remembered, decode_run
+from dagbok.projections.snapshots.parts import decode_remembered, decode_run
+from dagbok.projections.snapshots.sharing import Sharing
 from dagbok.projections.task_graph.state import RunState
 
 logger = structlog.get_logger(__name__)
@@ -27,7 +29,7 @@ async def read_manifests(slots: Slots, log: Log, partition: int) -> list[Manifes
         manifest = decode_manifest(data)
         if manifest is None:
             logger.warning("snapshot.unreadable", partition=partition)
-        elif manifest.fold_version != FOLD_VERSION or manifest.partition != partition:
+        elif manifest.fold != fold_name() or manifest.partition != partition:
             logger.info("snapshot.of_other_fold", partition=partition, number=manifest.number)
         elif not await _is_of(log, manifest):
             logger.warning("snapshot.of_other_log", partition=partition, number=manifest.number)
@@ -45,21 +47,22 @@ def load_state(
         with _no_collection():
             remembered = decode_remembered(read_part(store, manifest.remembered))
             state = PartitionState(manifest.partition, manifest.position, manifest.clock_ms, remembered=remembered)
-            cold = {}
+            cold, sharing = {}, Sharing()
             for stream, parts in manifest.runs.items():
                 if 0 < parts.closed_ms < cold_before_ms and all(store.exists(key.sha256) for key in parts.needs()):
                     cold[stream] = parts
                 else:
-                    state.runs[stream] = load_run(parts, store)
+                    state.runs[stream] = load_run(parts, store, sharing)
             return state, cold
     except ArtifactError as error:
         logger.warning("snapshot.damaged", number=manifest.number, error=str(error))
         return None
 
 
-def load_run(parts: RunParts, store: ScopedArtifacts) -> RunState:
-    """One run. Raises `ArtifactError` when a part is missing or damaged."""
-    return decode_run(read_part(store, parts.head), [read_part(store, key) for key in parts.segments])
+def load_run(parts: RunParts, store: ScopedArtifacts, sharing: Sharing) -> RunState:
+    """One run; what is equal in all runs that share `sharing` is one object. Raises `ArtifactError` when a part is
+    missing or damaged."""
+    return decode_run(read_part(store, parts.head), [read_part(store, key) for key in parts.segments], sharing)
 
 
 def read_part(store: ScopedArtifacts, key: ArtifactKey) -> bytes:

@@ -29,10 +29,10 @@ class RunParts(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot of one partition. `number` grows by one; its parity is the slot."""
+    """A snapshot of one partition. `number` grows by one; its parity is the slot; `fold` is `fold_name()`."""
 
     v: int = MANIFEST_VERSION
-    fold_version: int
+    fold: str
     number: int
     partition: int
     position: Position

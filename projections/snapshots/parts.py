@@ -7,13 +7,11 @@ from typing import Final
 
 import msgspec
 
-from dagbok.events.run.values import Spec
 from dagbok.projections.partition import Remembered
+from dagbok.projections.snapshots.sharing import Sharing
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
 SEGMENT_TASKS: Final = 1_000
-FOLD_VERSION: Final = 1
-"""Raised whenever state or folds change: snapshots of another version are not read."""
 
 # JSON, because the payloads inside a spec are JSON already and go through as they are.
 _encode = msgspec.json.Encoder().encode
@@ -42,23 +40,9 @@ def decode_remembered(data: bytes) -> dict[str, Remembered]:
     return _decode_remembered(data)
 
 
-def decode_run(head: bytes, segments: Sequence[bytes]) -> RunState:
-    """The run, equal to the one that was encoded. Equal ids share one string, as they do in a folded run."""
+def decode_run(head: bytes, segments: Sequence[bytes], sharing: Sharing) -> RunState:
+    """The run, equal to the one that was encoded, and as small in memory as a folded one."""
     run = _decode_head(head)
-    nodes = [node for segment in segments for node in _decode_segment(segment)]
-    run.tasks = {node.id: node for node in nodes}
-    shared = {task: task for task in run.tasks}
-    for node in nodes:
-        node.deps = [shared.get(task, task) for task in node.deps]
-        node.dependents = [shared.get(task, task) for task in node.dependents]
-        node.spec = _own_payloads(node.spec)
-    run.active = {shared.get(task, task): None for task in run.active}
-    run.ready = [(priority, order, shared.get(task, task)) for priority, order, task in run.ready]
+    run.tasks = {node.id: node for segment in segments for node in _decode_segment(segment)}
+    sharing.adopt(run)
     return run
-
-
-def _own_payloads(spec: Spec) -> Spec:
-    """A decoded `Raw` is a view that keeps the whole segment in memory; its copy is not."""
-    return msgspec.structs.replace(
-        spec, contract=spec.contract.copy(), inputs=spec.inputs.copy(), metadata=spec.metadata.copy()
-    )

@@ -32,8 +32,8 @@ async def check_decided(log: Log, partition: int = 0) -> None:
     """Every command that was decided was decided once, none was left out, and no task passed twice."""
     events = await effective_events(log, partition)
     offsets = list(dict.fromkeys(offset for offset, _ in events))
-    commands = await log.read(COMMANDS, partition, 0, 10**6)
-    assert offsets == [command.offset for command in commands][: len(offsets)]
+    assert offsets == list(range(len(offsets)))
+    assert (await log.bounds(COMMANDS, partition)).end >= len(offsets)
     passes = Counter(
         event.task for _, event in events if isinstance(event, VerdictRecorded) and event.report.verdict == "pass"
     )
