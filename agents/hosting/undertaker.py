@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import structlog
 
 from dagbok.agents.hosting.locks import ProcessLocks
-from dagbok.agents.scheduler.owner import Owner
+from dagbok.agents.scheduler.owner import Owner, error_is_doubt
 from dagbok.events.envelope import Command, Sender, command_record, run_command
+from dagbok.events.errors import DagbokError
 from dagbok.events.ids import derive
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.port import COMMANDS, Log
@@ -33,16 +34,22 @@ class Undertaker:
         # Claims of a process that died may still wait to be decided.
         await self._owner.decided(self._owner.pending_until - 1)
         while True:
-            async with self._owner.between_batches:
-                claims = claims_by_process(self._owner.state.runs.values())
-            gone = [process for process in claims if self._locks.is_gone(process)]
-            records = [
-                command_record(self._report(process, run)) for process in gone for run in claims[process].values()
-            ]
-            if records:
-                logger.info("processes.gone", processes=sorted(gone))
-                await self._log.append(COMMANDS, self._partition, records)
+            try:
+                await self._look()
+            except (DagbokError, OSError) as error:
+                if not error_is_doubt(error):
+                    raise
+                logger.warning("undertaker.failed", partition=self._partition, error=str(error))
             await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _look(self) -> None:
+        async with self._owner.between_batches:
+            claims = claims_by_process(self._owner.state.runs.values())
+        gone = [process for process in claims if self._locks.is_gone(process)]
+        records = [command_record(self._report(process, run)) for process in gone for run in claims[process].values()]
+        if records:
+            logger.info("processes.gone", processes=sorted(gone))
+            await self._log.append(COMMANDS, self._partition, records)
 
     def _report(self, process: str, run: RunState) -> Command:
         sender = Sender(run.tenant, run.project, f"process:{self._process}")

@@ -5,15 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import structlog
+
 from dagbok.agents.scheduler.dispatch.dispatcher import Dispatcher
 from dagbok.agents.scheduler.outputs import SchedulerOutputs
-from dagbok.agents.scheduler.owner import Owner
+from dagbok.agents.scheduler.owner import Owner, error_is_doubt
 from dagbok.agents.scheduler.timers import Timers
 from dagbok.events.envelope import Command, Sender, command_record, run_command
+from dagbok.events.errors import DagbokError
 from dagbok.events.ids import derive
 from dagbok.events.log.port import COMMANDS, Log
 from dagbok.events.run.commands import FireTimer
 from dagbok.projections.task_graph.state import RunState
+
+logger = structlog.get_logger(__name__)
+
+RETRY_PAUSE_S = 0.5
 
 
 class Clockwork:
@@ -42,11 +49,21 @@ class Clockwork:
             await self._owner.recovered.wait()
             self._outputs.changed.clear()
             await self._wait()
-            if (deadline_ms := self._timers.next_ms()) is not None and deadline_ms <= self._clock():
-                await self._fire()
-            if (due_s := self._dispatcher.next_due_s()) is not None and due_s <= self._now_s():
-                async with self._owner.between_batches:
-                    self._dispatcher.send(self._owner.state)
+            try:
+                await self._do_due()
+            except (DagbokError, OSError) as error:
+                if not error_is_doubt(error):
+                    raise
+                # What was due is due again soon.
+                logger.warning("clockwork.failed", partition=self._partition, error=str(error))
+                await asyncio.sleep(RETRY_PAUSE_S)
+
+    async def _do_due(self) -> None:
+        if (deadline_ms := self._timers.next_ms()) is not None and deadline_ms <= self._clock():
+            await self._fire()
+        if (due_s := self._dispatcher.next_due_s()) is not None and due_s <= self._now_s():
+            async with self._owner.between_batches:
+                self._dispatcher.send(self._owner.state)
 
     async def _wait(self) -> None:
         timeout_s = self._next_s()

@@ -6,7 +6,7 @@ The owner (`owner.py`) appends what comes out and lets nothing leave before it i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -29,7 +29,7 @@ MAX_RAW_BYTES = 32 * 1024
 MAX_REASON_CHARS = 2_000
 
 
-class Decided(msgspec.Struct, frozen=True):
+class Decided(msgspec.Struct, frozen=True, gc=False):
     """A command with the commit it led to: the record value to append, and the events as they are in memory."""
 
     command: Command
@@ -45,7 +45,15 @@ class Decided(msgspec.Struct, frozen=True):
         return self.commit.seal.stream
 
 
-def handle(state: PartitionState, record: StoredRecord, partitions: int) -> Decided:
+Thaw = Callable[[PartitionState, str], None]
+"""Brings the run of a stream into memory, if it is kept outside: see `Keeper.thaw`."""
+
+
+def all_in_memory(state: PartitionState, stream: str) -> None:
+    """A `Thaw` for states that hold all of their runs."""
+
+
+def handle(state: PartitionState, record: StoredRecord, partitions: int, thaw: Thaw = all_in_memory) -> Decided:
     """Decide the next command and fold its events. Raises `StateBroken` when the state must be folded anew; the
     record then gets its refusal by `refuse_broken`."""
     try:
@@ -53,19 +61,28 @@ def handle(state: PartitionState, record: StoredRecord, partitions: int) -> Deci
     except Unreadable as error:
         refusal = refused(Refused(Code.UNDECODABLE, str(error)), record.value)
         return _sealed(state, record, NOBODY, None, [refusal])
+    # By the stream that the command names: the key of the record decides nothing.
+    thaw(state, command.stream)
     run, events = _decide(state, record, command, partitions)
     return _sealed(state, record, command, run, events)
 
 
-def refuse_broken(state: PartitionState, record: StoredRecord, cause: BaseException) -> Decided:
+def refuse_broken(
+    state: PartitionState, record: StoredRecord, cause: BaseException, thaw: Thaw = all_in_memory
+) -> Decided:
     """The commit of a command that broke the state: changes nothing, keeps the raw bytes for whoever looks into it."""
     try:
         command = read_envelope(record)
     except Unreadable:
         command = NOBODY
     code = Code.TOO_LARGE if isinstance(cause.__cause__, TooLarge) else Code.INTERNAL_ERROR
-    run = _known_run(state, command)
-    return _sealed(state, record, command, run, [refused(Refused(code, str(cause)), record.value)])
+    thaw(state, command.stream)
+    refusal = refused(Refused(code, str(cause)), record.value)
+    try:
+        return _sealed(state, record, command, _known_run(state, command), [refusal])
+    except StateBroken:
+        # Not even a seal can name it: its fields are too long together.
+        return _sealed(state, record, NOBODY, None, [refusal])
 
 
 def refused(error: Refused, raw: bytes | None = None) -> CommandRefused:

@@ -27,6 +27,7 @@ logger = structlog.get_logger(__name__)
 MAX_BATCH = 256
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 DOUBT_PAUSE_S = 0.2
+LONGEST_DOUBT_PAUSE_S = 5.0
 
 
 class Clock(Protocol):
@@ -63,27 +64,37 @@ class Owner:
         self.state = PartitionState(partition)
         self.recovered = asyncio.Event()
         self.pending_until = 0
+        self._confirmed = -1
 
     async def run(self) -> None:
         """Take the partition over and decide until cancelled. Raises `DagbokError` when going on would be wrong: the
         log is damaged, was written by a newer dagbok, or has lost records."""
         await self._recover()
         while True:
-            try:
-                await self._step()
-            except LogCorrupt:
-                raise
-            except (DagbokError, OSError) as error:
-                if not error_is_doubt(error):
-                    raise
-                logger.warning("owner.doubt", partition=self._partition, error=str(error))
-                await asyncio.sleep(DOUBT_PAUSE_S)
-                await self._recover()
+            async with self.between_batches:
+                records = await self._step_surely()
+            if not records:
+                await self._wait()
 
     async def decided(self, command_offset: int) -> None:
         """Wait until the command at `command_offset`, and all before it, are decided and confirmed."""
         async with self._moved:
-            await self._moved.wait_for(lambda: self.state.position.last_command_offset >= command_offset)
+            await self._moved.wait_for(lambda: self._confirmed >= command_offset)
+
+    async def _step_surely(self) -> int:
+        """Decide what waits; in doubt fold anew, as often as it takes, before anybody else may see the state."""
+        doubts = 0
+        while True:
+            try:
+                if doubts:
+                    await self._recover()
+                return await self._step()
+            except (DagbokError, OSError, StateBroken) as error:
+                if not error_is_doubt(error):
+                    raise
+                logger.warning("owner.doubt", partition=self._partition, error=str(error))
+            await asyncio.sleep(min(DOUBT_PAUSE_S * 2.0 ** min(doubts, 30), LONGEST_DOUBT_PAUSE_S))
+            doubts += 1
 
     async def _recover(self) -> None:
         self.recovered.clear()
@@ -93,23 +104,39 @@ class Owner:
         self.recovered.set()
         await self._tell()
 
-    async def _step(self) -> None:
-        start = self.state.position.last_command_offset + 1
+    async def _step(self) -> int:
+        """Decide what waits; the number of commands that were there."""
+        start = self._next_command()
         records = await self._log.read(COMMANDS, self._partition, start, MAX_BATCH)
-        if not records:
-            await self._log.wait(COMMANDS, self._partition, start)
-            return
-        async with self.between_batches:
-            await self._commit(await self._decide(records))
+        if records:
+            if records[0].offset != start:
+                await self._recovery.check_commands(self.state)
+            if batch := await self._decide(records):
+                await self._commit(batch)
+        return len(records)
+
+    async def _wait(self) -> None:
+        try:
+            await self._log.wait(COMMANDS, self._partition, self._next_command())
+        except (DagbokError, OSError) as error:
+            if not error_is_doubt(error):
+                raise
+            logger.warning("owner.wait_failed", partition=self._partition, error=str(error))
+            await asyncio.sleep(DOUBT_PAUSE_S)
+
+    def _next_command(self) -> int:
+        return self.state.position.last_command_offset + 1
 
     async def _decide(self, records: Sequence[StoredRecord]) -> list[Decided]:
         batch: list[Decided] = []
         size_bytes = 0
         for record in records:
-            self._check_clock(record)
-            self._recovery.thaw(self.state, record.key)
+            if self._is_ahead(record):
+                if batch:
+                    break
+                raise self._clock_error(record)
             try:
-                decided = handle(self.state, record, self._log.partitions)
+                decided = handle(self.state, record, self._log.partitions, self._recovery.thaw)
             except StateBroken as error:
                 # What was decided before is not in the log yet: it is decided again after the fold.
                 logger.error("command.broke", partition=self._partition, offset=record.offset, exc_info=error)
@@ -121,16 +148,18 @@ class Owner:
         return batch
 
     async def _refuse(self, record: StoredRecord, cause: StateBroken) -> list[Decided]:
-        """Decide what stands before the command that broke the state, on a state folded anew, then refuse that one."""
+        """Decide what stands before the command that broke the state, on a state folded anew, then refuse that one;
+        nothing when another owner has decided it by now."""
         await self._recover()
         batch: list[Decided] = []
-        start = self.state.position.last_command_offset + 1
+        start = self._next_command()
+        if start > record.offset:
+            return batch
         for earlier in await self._log.read(COMMANDS, self._partition, start, MAX_BATCH):
             if earlier.offset >= record.offset:
                 break
-            self._recovery.thaw(self.state, earlier.key)
-            batch.append(handle(self.state, earlier, self._log.partitions))
-        batch.append(refuse_broken(self.state, record, cause))
+            batch.append(handle(self.state, earlier, self._log.partitions, self._recovery.thaw))
+        batch.append(refuse_broken(self.state, record, cause, self._recovery.thaw))
         return batch
 
     async def _commit(self, batch: Sequence[Decided]) -> None:
@@ -147,21 +176,25 @@ class Owner:
         await self._tell()
 
     async def _tell(self) -> None:
+        self._confirmed = self.state.position.last_command_offset
         async with self._moved:
             self._moved.notify_all()
 
-    def _check_clock(self, record: StoredRecord) -> None:
-        ahead_ms = record.append_ms - self._clock()
-        if ahead_ms > MAX_CLOCK_AHEAD_MS:
-            raise LogCorrupt(
-                f"the command at {self._partition}:{record.offset} was appended {ahead_ms // 1000} s in the future",
-                advice="set the clock of this machine, or wait until it has caught up",
-            )
+    def _is_ahead(self, record: StoredRecord) -> bool:
+        return record.append_ms - self._clock() > MAX_CLOCK_AHEAD_MS
+
+    def _clock_error(self, record: StoredRecord) -> LogCorrupt:
+        ahead_s = (record.append_ms - self._clock()) // 1000
+        return LogCorrupt(
+            f"the command at {self._partition}:{record.offset} was appended {ahead_s} s in the future",
+            advice="set the clock of this machine, or wait until it has caught up",
+        )
 
 
 def error_is_doubt(error: BaseException) -> bool:
     """True when the records may be in the log or not, and reading it again tells."""
-    return isinstance(error, OSError) or (isinstance(error, DagbokError) and error.retry) or type(error) is LogError
+    doubtful = isinstance(error, OSError | StateBroken) or type(error) is LogError
+    return doubtful or (isinstance(error, DagbokError) and error.retry)
 
 
 def _key(decided: Decided) -> str:

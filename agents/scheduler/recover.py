@@ -11,8 +11,11 @@ import structlog
 
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.body import decode_body
+from dagbok.events.commit import split_value
+from dagbok.events.envelope import command_hash
 from dagbok.events.errors import LogLost
-from dagbok.events.log.port import COMMANDS, Log
+from dagbok.events.log.port import COMMANDS, EVENTS, Log
+from dagbok.events.rule import Position
 from dagbok.events.run.events import Event
 from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.reading import read_effective
@@ -94,7 +97,7 @@ class Recovery:
             state.position = position
             folded += len(commits)
             await asyncio.sleep(0)
-        await self._check_commands(state)
+        await self.check_commands(state)
         logger.info("partition.folded", partition=self._partition, commits=folded, runs=len(state.runs))
         return state
 
@@ -112,7 +115,9 @@ class Recovery:
         """See `Keeper.settled`."""
         await self._keeper.settled()
 
-    async def _check_commands(self, state: PartitionState) -> None:
+    async def check_commands(self, state: PartitionState) -> None:
+        """Raises `LogLost` unless the commands behind the state are all there, and the last decided one, if it is kept,
+        is the one that was decided."""
         last = state.position.last_command_offset
         bounds = await self._log.bounds(COMMANDS, self._partition)
         if bounds.start > last + 1:
@@ -121,3 +126,12 @@ class Recovery:
             )
         if bounds.end <= last:
             raise LogLost(f"commands of partition {self._partition} end at {bounds.end}, but {last} is decided")
+        if bounds.start <= last:
+            await self._check_last(state.position)
+
+    async def _check_last(self, position: Position) -> None:
+        last = position.last_command_offset
+        head = split_value(self._log.value_at(EVENTS, self._partition, position.head_offset))
+        found = await self._log.read(COMMANDS, self._partition, last, 1)
+        if head is None or not found or command_hash(found[0].value) != head[0].command_hash:
+            raise LogLost(f"command {last} of partition {self._partition} is not the one that was decided")
