@@ -61,23 +61,29 @@ class Attempts:
             command_id = self._holdings.next_id()
             command = await body(held, command_id)
             reach(ARTIFACT_STORED)
-        except asyncio.CancelledError:
             if held.stopped is None:
-                raise
-            # Only the attempt was cancelled; the runner goes on with the next one.
-            if held.task is not None:
-                held.task.uncancel()
-            self._holdings.drop(held)
-            return
-        except Exception as error:
-            self._fail(held, error)
-            return
+                self._holdings.submit(held, command, command_id, partial(self._answered, held))
+        except asyncio.CancelledError as error:
+            if held.stopped is None:
+                if held.task is None or held.task.cancelling():
+                    raise
+                # Nobody cancelled the attempt: something inside the function was, and it did not catch it.
+                self._fail(
+                    held, RuntimeError("the function was cancelled from within").with_traceback(error.__traceback__)
+                )
+        except (Exception, SystemExit) as error:
+            if held.stopped is None:
+                self._fail(held, error)
         finally:
-            held.task = None
-        if held.stopped is None:
-            self._holdings.submit(held, command, command_id, partial(self._answered, held))
-        else:
+            self._let_go(held)
+
+    def _let_go(self, held: Held) -> None:
+        if held.stopped is not None:
             self._holdings.drop(held)
+            # Only the attempt was cancelled; the runner goes on with the next one.
+            if held.task is not None and held.task.cancelling():
+                held.task.uncancel()
+        held.task = None
 
     async def _outcome(self, definition: Worker, held: Held, command_id: str) -> RunCommand:
         dispatch = held.dispatch
@@ -91,13 +97,20 @@ class Attempts:
     async def _verdict(self, definition: Verifier, held: Held, command_id: str) -> RunCommand:
         dispatch = held.dispatch
         candidate = Candidate(dispatch, partial(self._reader.read, scope_of(dispatch)))
-        async with asyncio.timeout(definition.timeout_s):
-            verdict = await self._calls.call(definition, candidate, held.context)
+        try:
+            async with asyncio.timeout(definition.timeout_s) as limit:
+                verdict = await self._calls.call(definition, candidate, held.context)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            # A thread cannot be stopped, but it can look.
+            held.context.cancelled = True
+            raise TimeoutError(f"the verifier took longer than {definition.timeout_s} s") from error
         return SubmitVerdict(
             dispatch.task, dispatch.epoch, held.claim, encode_report(verdict, dispatch, definition.pin)
         )
 
-    def _fail(self, held: Held, error: Exception) -> None:
+    def _fail(self, held: Held, error: BaseException) -> None:
         dispatch = held.dispatch
         failure = encode_failure(error)
         # The event keeps the traceback; a log line of every failure would drown the others.

@@ -23,7 +23,7 @@ class Calls:
         if not definition.is_async:
             context = contextvars.copy_context()
             loop = asyncio.get_running_loop()
-            returned = await loop.run_in_executor(self._pool(definition), context.run, function, *arguments)
+            returned = await loop.run_in_executor(self._pool(definition), context.run, _called, function, *arguments)
         else:
             returned = function(*arguments)
         return await returned if inspect.isawaitable(returned) else returned
@@ -40,3 +40,11 @@ class Calls:
             name = f"dagbok-{type(definition).__name__.lower()}-{definition.key}"
             pool = self._pools[key] = ThreadPoolExecutor(definition.concurrency, name)
         return pool
+
+
+def _called(function: Callable[..., object], *arguments: object) -> object:
+    try:
+        return function(*arguments)
+    except StopIteration as error:
+        # A future cannot carry it: whoever waits for the thread would wait for ever.
+        raise RuntimeError("the function raised StopIteration") from error

@@ -31,6 +31,8 @@ from dagbok.events.specs import Artifact, Outcome, TaskSpec, Verdict
 
 MAX_INLINE_BYTES = 32 * 1024
 MAX_FRAMES = 12
+MAX_MESSAGE_CHARS = 4_000
+MAX_TRACEBACK_CHARS = 16_000
 
 PutArtifact = Callable[[bytes], object]
 """Stores bytes under their hash, durably, in the scope of the run. Blocks."""
@@ -67,7 +69,7 @@ def encode_outcome(outcome: object, command_id: str, dispatch: Dispatch, put: Pu
     if outcome.kind == "blocked":
         if not outcome.reason.strip():
             raise _invalid("a blocked outcome says why")
-        return Blocked(outcome.reason)
+        return Blocked(_text("reason", outcome.reason))
     specs = [
         encode_spec(task, derived_id=derive(command_id, index), pool=dispatch.pool)
         for index, task in enumerate(outcome.tasks)
@@ -75,7 +77,7 @@ def encode_outcome(outcome: object, command_id: str, dispatch: Dispatch, put: Pu
     return Decompose(
         tasks=tuple(specs),
         reuse=outcome.reuse,
-        rationale=outcome.rationale,
+        rationale=_text("rationale", outcome.rationale),
         composition_contract=_raw(outcome.composition_contract),
         expected_graph_revision=outcome.expected_graph_revision,
     )
@@ -106,9 +108,30 @@ def encode_failure(error: BaseException) -> Failure:
     never succeed is terminal; everything else may be tried again."""
     terminal = isinstance(error, DagbokError) and not error.retry
     code = error.code if isinstance(error, DagbokError) else Code.WORKER_FAILED
-    message = error.message if isinstance(error, DagbokError) else str(error)
-    frames = traceback.format_exception(type(error), error, error.__traceback__, limit=-MAX_FRAMES)
-    return Failure("terminal" if terminal else "retryable", code, type(error).__name__, message, "".join(frames))
+    message = error.message if isinstance(error, DagbokError) else _said(error)
+    frames = "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-MAX_FRAMES))
+    return Failure(
+        "terminal" if terminal else "retryable",
+        code,
+        type(error).__name__,
+        _shortened(message, MAX_MESSAGE_CHARS),
+        _shortened(frames, MAX_TRACEBACK_CHARS),
+    )
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as broken:
+        return f"the exception has no message: its __str__ raised {type(broken).__name__}"
+
+
+def _shortened(text: str, limit: int) -> str:
+    """Text that any log can keep: file names that are no Unicode come as surrogates, which no JSON has."""
+    if len(text) > limit:
+        half = limit // 2
+        text = f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}"
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _item(name: str, artifact: Artifact, put: PutArtifact) -> ArtifactItem:
@@ -116,6 +139,7 @@ def _item(name: str, artifact: Artifact, put: PutArtifact) -> ArtifactItem:
     inline = data if len(data) <= MAX_INLINE_BYTES else None
     if inline is None:
         put(data)
+    name, media_type = _text("name of an artifact", name), _text("media type", media_type)
     return ArtifactItem(name, sha256_hex(data), len(data), media_type, inline)
 
 
@@ -126,6 +150,14 @@ def _bytes_of(artifact: Artifact) -> tuple[bytes, str]:
     if isinstance(content, str) and media_type is not None and "json" not in media_type:
         return content.encode(), media_type
     return canonical(content), media_type or "application/json"
+
+
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _invalid(f"a {what} is text, not {type(value).__name__}")
+    if not value.isascii():
+        canonical(value)  # refuses surrogates
+    return value
 
 
 def _raw(value: object) -> msgspec.Raw:

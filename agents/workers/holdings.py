@@ -83,8 +83,9 @@ class Holdings:
 
     def submit(self, held: Held, command: RunCommand, command_id: str, on_answer: OnAnswer) -> None:
         """Send what ends the attempt. Its lease is renewed until there is an answer."""
+        envelope = self._command(held.dispatch, command, command_id)
         held.submitted = True
-        self._outbox.send(self._command(held.dispatch, command, command_id), on_answer)
+        self._outbox.send(envelope, on_answer)
 
     def renew(self, run: str, helds: list[Held]) -> None:
         """Renew the leases of one run with one command."""
@@ -106,6 +107,7 @@ class Holdings:
         for held in self:
             if held.submitted:
                 continue
+            held.context.cancelled = True
             if held.claiming or held.claimed:
                 release = ReleaseAttempt(held.dispatch.task, held.dispatch.epoch, held.claim)
                 self._outbox.send(self._command(held.dispatch, release, self.next_id()), insist=False)
