@@ -61,9 +61,10 @@ class MemoryQueue:
 
     async def take(self, lane: Lane) -> Sequence[Dispatch]:
         filled = self._filled.setdefault(lane, asyncio.Event())
-        await filled.wait()
-        filled.clear()
-        waiting = self._lanes[lane]
+        waiting = self._lanes.setdefault(lane, deque())
+        while not waiting:  # of several takers the first has it all
+            filled.clear()
+            await filled.wait()
         taken = tuple(waiting)
         waiting.clear()
         return taken

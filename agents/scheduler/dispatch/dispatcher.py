@@ -15,6 +15,7 @@ from dagbok.agents.scheduler.dispatch.message import build_dispatch
 from dagbok.agents.scheduler.dispatch.payloads import RecentPayloads
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.envelope import CancelHint, Dispatch
+from dagbok.events.errors import DagbokError
 from dagbok.events.log.port import Log
 from dagbok.events.run import events as e
 from dagbok.events.run.values import AttemptKind
@@ -85,6 +86,10 @@ class Dispatcher:
                 self._claim((stream, event.task, event.epoch), event.reply_to)
             elif isinstance(event, e.AttemptUnserved):
                 self._unserved(run, event)
+            elif isinstance(event, e.RunPaused):
+                self._pause(run)
+            elif isinstance(event, e.RunCancelled):
+                self._parked.pop(stream, None)
             elif isinstance(event, e.RunResumed | e.RunReopened):
                 self._resume(run)
 
@@ -93,13 +98,21 @@ class Dispatcher:
         now_s = self._now_s()
         for lane, lane_state in self._lanes.items():
             batch: list[Dispatch] = []
-            while (offer := lane_state.next(now_s)) is not None:
-                dispatch = self._dispatch(state, offer)
-                if dispatch is not None:
-                    lane_state.sent(offer, now_s)
-                    batch.append(dispatch)
-            if batch:
-                self._queue.put(lane, batch)
+            offer = None
+            try:
+                while (offer := lane_state.next(now_s)) is not None:
+                    dispatch = self._dispatch(state, offer)
+                    if dispatch is not None:
+                        lane_state.sent(offer, now_s)
+                        batch.append(dispatch)
+            except (DagbokError, OSError):
+                # What it says could not be read. It waits on; whoever called decides whether that can heal.
+                if offer is not None:
+                    lane_state.offer(offer)
+                raise
+            finally:
+                if batch:
+                    self._queue.put(lane, batch)
 
     def next_due_s(self) -> float | None:
         """When `send` is to be called at the latest, on the monotonic clock."""
@@ -124,11 +137,15 @@ class Dispatcher:
         for offer in self._parked.pop(run.stream, ()):
             if offer.key in self._open:
                 self._open[offer.key].offer(offer)
+
+    def _pause(self, run: RunState) -> None:
+        """What was sent and not claimed leaves the windows, which other runs need, and is sent anew on resume."""
         for task in run.active:
             node = run.tasks[task]
             offer = Offer(run.stream, task, node.epoch, run.tenant, node.spec.priority)
-            if offer.key in self._open:
-                self._open[offer.key].send_again(offer)
+            lane_state = self._open.get(offer.key)
+            if lane_state is not None and lane_state.withdraw(offer.key):
+                self._parked.setdefault(run.stream, []).append(offer)
 
     def _settle(self, key: AttemptKey, event: e.Event) -> None:
         lane_state = self._open.pop(key, None)

@@ -87,10 +87,10 @@ class LaneState:
         else:
             heappush(self._due, (due_s, offer.key, offer))
 
-    def send_again(self, offer: Offer) -> None:
-        """It was sent and perhaps turned down, by a worker that found the run paused: send it now."""
-        if offer.key in self._sent:
-            self._again.append(offer)
+    def withdraw(self, key: AttemptKey) -> bool:
+        """It is not to be sent now: leave the window. True when it was sent before, so that it waits nowhere here."""
+        was_sent, was_turned_down = self._sent.pop(key, None), self._unserved.pop(key, None)
+        return was_sent is not None or was_turned_down is not None
 
     def next_due_s(self) -> float | None:
         """When something has to be sent again, if anything."""
