@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
 
 from dagbok.agents.workers.context import Artifacts, ArtifactView
 from dagbok.agents.workers.reader import ArtifactReader
-from dagbok.events.canonical import Json
 from dagbok.events.envelope import Input
+from dagbok.events.run.values import ArtifactRef
 from dagbok.projections.artifacts.scope import Scope
 from dagbok.projections.task_graph.state import RunState, RunStatus
+
+READ_AHEAD_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,15 @@ class RunResult:
             raise KeyError(f"run {self.run} is {self.status}: nothing is published")
         return next(iter(self.roots.values()))
 
-    def json(self, name: str = "result") -> Json:
+    def json(self, name: str = "result") -> Any:
         """The JSON value of an artifact of the only root."""
         return self.artifacts.json(name)
+
+
+def _input(task: str, ref: ArtifactRef, scope: Scope, reader: ArtifactReader) -> Input:
+    """Small artifacts are read now, so that a result can be used after its `Dagbok` is closed."""
+    inline = reader.read(scope, Input(task, ref)) if ref.size_bytes <= READ_AHEAD_BYTES else None
+    return Input(task, ref, inline)
 
 
 def result_of(run: RunState, reader: ArtifactReader) -> RunResult:
@@ -50,7 +60,10 @@ def result_of(run: RunState, reader: ArtifactReader) -> RunResult:
     scope = Scope(run.tenant, run.project)
     roots = {
         root: Artifacts(
-            {ref.name: ArtifactView(Input(root, ref), lambda item: reader.read(scope, item)) for ref in node.published}
+            {
+                ref.name: ArtifactView(_input(root, ref, scope, reader), partial(reader.read, scope))
+                for ref in node.published
+            }
         )
         for root in run.roots
         if (node := run.tasks[root]).status == "verified"

@@ -1,17 +1,23 @@
-"""What workers and verifiers are handed: the task, what it may read, and what went wrong before."""
+"""What workers and verifiers are handed: the task, what it may read, and what went wrong before.
+
+JSON values are `Any` here, as in the standard library: their shape is known to the author of the task alone. `read`
+gives them a type.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
-from dagbok.events.canonical import Json
 from dagbok.events.envelope import Dispatch, Input, Problem
 from dagbok.events.run.values import ArtifactRef, SecurityContext
 from dagbok.events.specs import TaskSpec
+
+T = TypeVar("T")
 
 ReadArtifact = Callable[[Input], bytes]
 """Gives the bytes of an artifact that the dispatch names, proven by hash and length. Blocks; any thread."""
@@ -46,10 +52,16 @@ class ArtifactView:
         """The bytes as UTF-8."""
         return self._data.decode()
 
-    def json(self) -> Json:
-        """The JSON value."""
-        value: Json = orjson.loads(self._data)
-        return value
+    def json(self) -> Any:
+        """The JSON value. `read` gives it with a type."""
+        return orjson.loads(self._data)
+
+    def read(self, type: type[T]) -> T:
+        """The JSON value as `type` (whatever msgspec decodes: dataclasses, structs, TypedDicts, builtins).
+
+        Raises `msgspec.ValidationError` when it does not fit.
+        """
+        return msgspec.json.decode(self._data, type=type)
 
     @cached_property
     def _data(self) -> bytes:
@@ -71,9 +83,13 @@ class Artifacts(Mapping[str, ArtifactView]):
     def __len__(self) -> int:
         return len(self._views)
 
-    def json(self, name: str = "result") -> Json:
+    def json(self, name: str = "result") -> Any:
         """The JSON value of one of them."""
         return self._views[name].json()
+
+    def read(self, type: type[T], name: str = "result") -> T:
+        """The JSON value of one of them, as `type`: see `ArtifactView.read`."""
+        return self._views[name].read(type)
 
     def text(self, name: str = "result") -> str:
         """The text of one of them."""
@@ -151,17 +167,17 @@ class TaskContext:
         return self._dispatch.graph_revision
 
     @cached_property
-    def inputs(self) -> Json:
+    def inputs(self) -> Any:
         """What the author hands to the worker."""
         return _json(self._dispatch.spec.inputs)
 
     @cached_property
-    def contract(self) -> Json:
+    def contract(self) -> Any:
         """What the result is held to."""
         return _json(self._dispatch.spec.contract)
 
     @cached_property
-    def metadata(self) -> Json:
+    def metadata(self) -> Any:
         """Whatever the author noted."""
         return _json(self._dispatch.spec.metadata)
 
@@ -179,7 +195,7 @@ class TaskContext:
         return self._dispatch.problem
 
     @cached_property
-    def diagnostics(self) -> Json:
+    def diagnostics(self) -> Any:
         """What the verifier said of the last candidate, else the message of the last failure, else none."""
         problem = self._dispatch.problem
         if problem is None:
@@ -202,7 +218,7 @@ class Candidate(Artifacts):
         return self._dispatch.proposal is not None
 
     @cached_property
-    def outputs(self) -> Json:
+    def outputs(self) -> Any:
         """The control values of the candidate."""
         return _json(self._dispatch.outputs)
 
@@ -238,6 +254,5 @@ class Candidate(Artifacts):
         return self._dispatch.proposal.rationale if self._dispatch.proposal is not None else ""
 
 
-def _json(raw: msgspec.Raw) -> Json:
-    value: Json = orjson.loads(bytes(raw))
-    return value
+def _json(raw: msgspec.Raw) -> Any:
+    return orjson.loads(bytes(raw))

@@ -90,13 +90,14 @@ def reject(run: RunState, command: RejectAttempt, by: By) -> Iterator[Event]:
 
 
 def fail(run: RunState, command: FailAttempt, by: By) -> Iterator[Event]:
-    """A worker's failure spends an attempt or, when terminal, ends the task. A verifier's asks the verifier again."""
+    """A worker's failure spends an attempt or, when terminal, ends the task. A verifier's asks the
+    verifier again or, when terminal, blocks the task."""
     node, attempt = held_attempt(run, command.task, command.epoch, command.claim, by)
     failure = _trimmed(command.failure)
     yield AttemptFailed(node.id, command.epoch, failure, counted=attempt.kind == "work")
     reason = f"{failure.type}: {failure.message}" if failure.type else failure.message
     if attempt.kind == "verify":
-        yield from retry_review(run, node, reason, by)
+        yield from retry_review(run, node, reason, by, again=failure.failure == "retryable")
     elif failure.failure == "terminal":
         yield TaskFailed(node.id, failure.code, reason)
         yield from proceed(run, by.now_ms)

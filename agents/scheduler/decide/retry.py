@@ -22,9 +22,10 @@ def retry_work(run: RunState, node: TaskNode, code: str, reason: str, by: By) ->
     yield from proceed(run, by.now_ms)
 
 
-def retry_review(run: RunState, node: TaskNode, reason: str, by: By) -> Iterator[Event]:
-    """After an error of the verifier: ask it again without running the worker, a few times."""
-    if node.verifier_errors >= run.limits.max_verifier_errors:
+def retry_review(run: RunState, node: TaskNode, reason: str, by: By, *, again: bool = True) -> Iterator[Event]:
+    """After an error of the verifier: ask it again without running the worker, a few times; not at all when it would
+    fail every time."""
+    if not again or node.verifier_errors >= run.limits.max_verifier_errors:
         yield TaskBlocked(node.id, Code.VERIFIER_ERROR, f"{reason} ({node.verifier_errors} times)")
     yield from proceed(run, by.now_ms)
 
