@@ -111,6 +111,8 @@ class EmbeddedHost:
         if self._projector == "process":
             self._projecting = asyncio.create_task(ProjectorChild(self.folder).run())
         self.workers.start(pools)
+        for service in self.workers.services:
+            service.add_done_callback(self._ended)
 
     async def ask(self, command: Command) -> Answer:
         """Send a client's command and wait for its answer."""

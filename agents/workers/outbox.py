@@ -6,6 +6,7 @@ A command without an answer is sent again; its decider knows a repeat. So nothin
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -73,15 +74,18 @@ class Outbox:
 
     async def run(self) -> None:
         """Append what waits, and repeat what has had no answer for long, until cancelled."""
+        looked_s = self._now_s()
         while True:
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._filled.wait(), self._repeat_after_s / 4)
-            except TimeoutError:
+            # Also while new commands keep coming.
+            if self._now_s() - looked_s >= self._repeat_after_s / 4:
+                looked_s = self._now_s()
                 self.repeat()
-                continue
             self._filled.clear()
-            commands, self._waiting = self._waiting, []
-            await self._append(commands)
+            if self._waiting:
+                commands, self._waiting = self._waiting, []
+                await self._append(commands)
 
     def repeat(self) -> None:
         """Send again what has had no answer for long."""
