@@ -1,0 +1,26 @@
+"""How fast dagbok is: root → N no-op children → integrate, each verified, on a fresh log on the disk.
+
+    python bench/fanout.py [--tasks N] [--repeat R] [--against lightagent] [--json] [--folder FOLDER]
+
+Everything is switched on as `Dagbok.embedded` has it: SQLite with `synchronous=FULL`, snapshots, the projector process.
+Above 10,000 the root decomposes into shards, which decompose and integrate themselves. Every repeat is a fresh process
+with a fresh folder inside FOLDER (default: the current one; a RAM disk would measure nothing); figures are medians.
+`docs/performance.md` says what each figure means. With `--json` the last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    """Run as a script, only this folder is where modules are looked for: make it the one above."""
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    from bench.support.fanout import main as measure
+
+    measure()
+
+
+if __name__ == "__main__":
+    main()
