@@ -20,6 +20,7 @@ from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Dispatch
 from dagbok.events.run.commands import FailAttempt, RunCommand, SubmitOutcome, SubmitVerdict
 from dagbok.events.run.values import Failure, Usage
+from dagbok.events.specs import Outcome
 
 logger = structlog.get_logger(__name__)
 
@@ -90,7 +91,7 @@ class Attempts:
         outcome = await self._calls.call(definition, held.context)
         reach(FUNCTION_DONE)
         encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
-        # Storing large artifacts waits for the disk: not on the event loop.
+        # Storing large artifacts waits for the disk, and 10,000 tasks take tens of milliseconds: not on the event loop.
         encoded = await asyncio.to_thread(encode) if _is_large(outcome) else encode()
         return SubmitOutcome(dispatch.task, dispatch.epoch, held.claim, dispatch.input_hash, encoded, Usage())
 
@@ -148,8 +149,9 @@ class Attempts:
 
 
 def _is_large(outcome: object) -> bool:
-    artifacts = getattr(outcome, "artifacts", None) or {}
-    return any(_may_be_large(artifact.content) for artifact in artifacts.values())
+    if not isinstance(outcome, Outcome):
+        return False
+    return len(outcome.tasks) > 100 or any(_may_be_large(item.content) for item in outcome.artifacts.values())
 
 
 def _may_be_large(content: object) -> bool:
