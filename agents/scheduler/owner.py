@@ -25,7 +25,9 @@ from dagbok.projections.partition import PartitionState
 logger = structlog.get_logger(__name__)
 
 MAX_BATCH = 256
-MAX_BATCH_BYTES = 8 * 1024 * 1024
+MAX_BATCH_RAW_BYTES = 2 * 1024 * 1024
+"""A batch ends with the commit that takes it to this size, uncompressed: deciding holds up the loop, and a few large
+decompositions in one batch would do so for a second."""
 DOUBT_PAUSE_S = 0.2
 LONGEST_DOUBT_PAUSE_S = 5.0
 
@@ -129,7 +131,7 @@ class Owner:
 
     async def _decide(self, records: Sequence[StoredRecord]) -> list[Decided]:
         batch: list[Decided] = []
-        size_bytes = 0
+        raw_bytes = 0
         for record in records:
             if self._is_ahead(record):
                 if batch:
@@ -142,8 +144,8 @@ class Owner:
                 logger.error("command.broke", partition=self._partition, offset=record.offset, exc_info=error)
                 return await self._refuse(record, error)
             batch.append(decided)
-            size_bytes += len(decided.value)
-            if size_bytes > MAX_BATCH_BYTES:
+            raw_bytes += decided.commit.seal.raw_size
+            if raw_bytes >= MAX_BATCH_RAW_BYTES:
                 break
         return batch
 
