@@ -18,6 +18,7 @@ from dagbok.agents.scheduler.execute import StateBroken
 from dagbok.agents.scheduler.handle import Decided, handle, refuse_broken
 from dagbok.agents.scheduler.inbox import MAX_CLOCK_AHEAD_MS
 from dagbok.agents.scheduler.recover import Recovery
+from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, LogCorrupt, LogError
 from dagbok.events.log.port import COMMANDS, EVENTS, Log, Record, StoredRecord
 from dagbok.projections.partition import PartitionState
@@ -170,7 +171,7 @@ class Owner:
         reach(BATCH_DECIDED)
         landed = await self._log.append(EVENTS, self._partition, records, expect=first)
         if landed != first:
-            raise LogError(f"a batch for offset {first} landed at {landed}")
+            raise LogError(f"a batch for offset {first} landed at {landed}", code=Code.LOG_CONFLICT)
         reach(BATCH_APPENDED)
         self._outputs.confirmed(self.state, batch)
         reach(OUTPUTS_SENT)
