@@ -27,8 +27,11 @@ logger = structlog.get_logger(__name__)
 Body = Callable[[Held, str], Awaitable[RunCommand]]
 """Does the attempt and gives the command that ends it; the text is the id that the command will have."""
 
-DETERMINISTIC = frozenset((Code.INVALID_OUTCOME, Code.ARTIFACT_INTEGRITY, Code.TOO_LARGE, Code.UNDECODABLE))
-"""A result refused with one of these is refused every time: the attempt ends as a terminal failure."""
+DETERMINISTIC = frozenset(
+    (Code.INVALID_OUTCOME, Code.ARTIFACT_INTEGRITY, Code.TOO_LARGE, Code.UNDECODABLE, Code.VERDICT_MISMATCH)
+)
+"""A result refused with one of these is refused every time: the attempt ends as a terminal failure. Of a report it says
+that this process has another verifier than the run is bound to."""
 
 
 class Attempts:
