@@ -80,8 +80,9 @@ def refuse_broken(
     refusal = refused(Refused(code, str(cause)), record.value)
     try:
         return _sealed(state, record, command, _known_run(state, command), [refusal])
-    except StateBroken:
+    except StateBroken as error:
         # Not even a seal can name it: its fields are too long together.
+        refusal = refused(Refused(Code.UNDECODABLE, str(error)), record.value)
         return _sealed(state, record, NOBODY, None, [refusal])
 
 
