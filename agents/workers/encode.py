@@ -148,7 +148,7 @@ def _bytes_of(artifact: Artifact) -> tuple[bytes, str]:
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(content), media_type or "application/octet-stream"
     if isinstance(content, str) and media_type is not None and "json" not in media_type:
-        return content.encode(), media_type
+        return _text("content", content).encode(), media_type
     return canonical(content), media_type or "application/json"
 
 
