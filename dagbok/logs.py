@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
+from collections.abc import Collection
+from typing import TextIO, cast
 
 import structlog
 
 from dagbok.settings import LogFormat, LogLevel
 
 
-def configure(level: LogLevel, format: LogFormat = "auto", *, stream: TextIO | None = None, **ids: str | int) -> None:
-    """Send what is logged at `level` or above to `stream` (standard error by default), one line per entry.
+def configure(
+    level: LogLevel,
+    format: LogFormat = "auto",
+    *,
+    stream: TextIO | None = None,
+    silent: Collection[str] = (),
+    tracebacks: bool = True,
+    **ids: str | int,
+) -> None:
+    """Send what is logged at `level` or above to `stream` (standard error by default), one line per entry, with the
+    traceback of an exception if wanted.
 
-    `ids` are bound to every line of this process, whatever task or thread logs it. Calling it again replaces all.
+    `auto` is text on a terminal and JSON elsewhere. `ids` are bound to every line of this process, whatever task or
+    thread logs it. Loggers named in `silent` say nothing. Calling it again replaces all of this.
     """
-    target = sys.stderr if stream is None else stream
+    target = cast(TextIO, _StandardError()) if stream is None else stream
     as_json = format == "json" or (format == "auto" and not target.isatty())
 
     def bind(_logger: object, _method: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        if not tracebacks:
+            entry.pop("exc_info", None)
         return {**ids, **entry}
+
+    def make(*names: str) -> structlog.WriteLogger:
+        return _Silent() if names and names[0] in silent else structlog.WriteLogger(target)
 
     structlog.configure(
         processors=[
@@ -31,9 +47,30 @@ def configure(level: LogLevel, format: LogFormat = "auto", *, stream: TextIO | N
             *_rendering(as_json, target),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.WriteLoggerFactory(file=target),
+        logger_factory=make,
         cache_logger_on_first_use=False,
     )
+
+
+class _Silent(structlog.WriteLogger):
+    def msg(self, message: str) -> None:
+        """Nothing is written."""
+
+    log = debug = info = warn = warning = msg
+    fatal = failure = err = error = critical = exception = msg
+
+
+class _StandardError:
+    """Whatever standard error is when a line is written: a progress display puts itself in its place."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+    def isatty(self) -> bool:
+        return sys.stderr.isatty()
 
 
 def _rendering(as_json: bool, target: TextIO) -> list[structlog.typing.Processor]:

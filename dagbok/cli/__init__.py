@@ -12,8 +12,12 @@ from cyclopts.exceptions import CycloptsError
 from dagbok.cli import say
 from dagbok.cli.app import build
 from dagbok.cli.exits import Exit, exit_of_code
+from dagbok.cli.interrupts import Interrupted
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, InvalidInput
+from dagbok.settings import TRUE
+
+HELP = ("--help", "-h")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,9 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _perform(tokens: Sequence[str]) -> int:
     try:
-        status: int | None = build()(
-            tokens, print_error=False, exit_on_error=False, result_action="return_value", error_console=None
-        )
+        status: int | None = build()(tokens, print_error=False, exit_on_error=False, result_action="return_value")
+        if _asks_for_help_on_a_file(tokens):
+            from dagbok.cli.run import help_on_file
+
+            help_on_file(tokens[1])
+    except Interrupted as interrupted:
+        return interrupted.status
     except DagbokError as error:
         return _fail(error, tokens)
     except CycloptsError as error:
@@ -50,7 +58,7 @@ def _perform(tokens: Sequence[str]) -> int:
 
 def _fail(error: DagbokError, tokens: Sequence[str]) -> int:
     status = exit_of_code(error.code)
-    debug = "--debug" in tokens or os.environ.get("DAGBOK_DEBUG", "0").lower() in ("1", "true", "yes", "on")
+    debug = "--debug" in tokens or os.environ.get("DAGBOK_DEBUG", "").strip().lower() in TRUE
     say.failure(error, status, as_json="--json" in tokens, debug=debug)
     return status
 
@@ -63,14 +71,22 @@ def _internal(error: Exception) -> DagbokError:
     return told
 
 
+def _asks_for_help_on_a_file(tokens: Sequence[str]) -> bool:
+    """The options of `main` are known only when the file is loaded: they follow the help of the command."""
+    return len(tokens) > 2 and tokens[0] == "run" and not tokens[1].startswith("-") and bool({*HELP} & {*tokens})
+
+
 def _sentence(error: CycloptsError) -> str:
-    return " ".join(str(error).split()).rstrip(".")
+    """Without the list of all commands that follows an unknown one."""
+    return " ".join(str(error).split()).partition(". Available")[0].rstrip(".")
 
 
 def _help_for(tokens: Sequence[str]) -> str:
-    command = next((token for token in tokens if not token.startswith("-")), None)
-    known = command if command is not None and command in build() else None
-    return f"see dagbok {known} --help" if known else "see dagbok --help"
+    command = next((token for token in tokens if not token.startswith("-")), "")
+    if command not in build():
+        return "see dagbok --help"
+    named_file = command == "run" and len(tokens) > 1 and not tokens[1].startswith("-")
+    return f"see dagbok run {tokens[1]} --help" if named_file else f"see dagbok {command} --help"
 
 
 def _tolerate_terminals() -> None:

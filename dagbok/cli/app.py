@@ -11,12 +11,21 @@ from cyclopts import App, Group, Parameter
 from dagbok.cli.options import Output, Place
 
 EPILOGUE = """
-Exit status: 0 done, or the run succeeded · 1 it failed or was cancelled · 2 wrong usage or a broken file · 3 refused or
-not found · 4 the run is blocked · 5 the data folder is busy · 6 the log or the disk failed · 70 a fault of dagbok ·
-130 interrupted (143 by SIGTERM).
+RUN is an id, its first digits, or "last". Examples:
 
-Errors are one line on standard error: DAGBOK-CODE: what happened — what to do. RUN may be the first digits of an id, or
-"last". docs/cli.md tells more.
+  dagbok run examples/docs_audit.py --input docs
+  dagbok show last
+  dagbok resolve last analysis --note 'the file is there now'
+
+Exit status:
+  0  done; the run succeeded          5  the data folder is busy
+  1  the run failed or was cancelled  6  the log, tables or disk failed
+  2  wrong usage, or a broken file    70 a fault of dagbok itself
+  3  refused, or not found            130 interrupted (143 by SIGTERM)
+  4  the run is blocked
+
+Errors are one line on standard error, DAGBOK-CODE: what happened — what to
+do; with --json they are objects. docs/cli.md has all commands and settings.
 """
 
 RUNS = Group("Run", sort_key=1)
@@ -25,10 +34,10 @@ STEER = Group("Steer", sort_key=3)
 
 Status = Literal["running", "paused", "blocked", "succeeded", "failed", "cancelled"]
 RunName = Annotated[str, Parameter(help='Id, its first digits, or "last".')]
-Flag = Parameter(negative="")
+Flag = Parameter(negative="", show_default=False)
 Imports = Annotated[
     list[str] | None,
-    Parameter(name="--import", negative="", help="Module or file with further workers and verifiers. May be repeated."),
+    Parameter(name="--import", negative="", help="Module or file with further workers and verifiers; repeatable."),
 ]
 Reason = Annotated[str, Parameter(help="Kept in the log.")]
 
@@ -76,17 +85,19 @@ def run(
     *options: Annotated[str, Parameter(allow_leading_hyphen=True, help="Options of main in FILE.")],
     new: Annotated[bool, Flag] = False,
     imports: Imports = None,
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False,
     place: Place | None = None,
     output: Output | None = None,
 ) -> int:
     """Run the task that main(…) in FILE returns, to its end.
 
-    The parameters of main are options of this command: `dagbok run FILE --help` shows them. Where one has the name of
-    an option of dagbok, write it behind `--`.
+    The parameters of main are options of this command too: "dagbok run FILE
+    --help" shows them. Where one has the name of an option of dagbok, write
+    it behind "--".
 
-    Stopped in whatever way, the same command goes on where it was. After a run has succeeded, failed or been cancelled,
-    it starts the next one. What the roots publish is written to DATA/output/RUN.
+    Stopped in whatever way, the same command goes on where it was. After a
+    run has succeeded, failed or been cancelled, it starts the next one. What
+    the roots publish is written to files in DATA/output/RUN.
 
     Examples:
       dagbok run examples/docs_audit.py --input docs
@@ -108,10 +119,11 @@ def run(
 
 
 def up(*, imports: Imports = None, place: Place | None = None, output: Output | None = None) -> int:
-    """Serve a data folder: decide, work, verify and project, until SIGTERM or Ctrl-C.
+    """Serve a data folder until SIGTERM or Ctrl-C.
 
-    Open runs go on. Each imported file is served in the pool that `dagbok run` gives it; the pool "default" has what
-    all files declare.
+    Open runs go on. Each imported file is served in the pool that "dagbok
+    run" gives it; the pool "default" has what all files declare. Logs are
+    JSON unless standard error is a terminal.
 
     Example:
       dagbok up --import examples/docs_audit.py --data /var/lib/dagbok
@@ -146,7 +158,7 @@ def show(
     place: Place | None = None,
     output: Output | None = None,
 ) -> int:
-    """Show a run as a tree of tasks, with states, attempts, durations, and why something failed or waits.
+    """Show a run as a tree: states, attempts, durations, and what is wrong.
 
     Parameters
     ----------
@@ -162,7 +174,7 @@ def events(
     run: RunName = "last",
     /,
     *,
-    follow: Annotated[bool, Parameter(name=["--follow", "-f"], negative="")] = False,
+    follow: Annotated[bool, Parameter(name=["--follow", "-f"], negative="", show_default=False)] = False,
     after: int = 0,
     place: Place | None = None,
     output: Output | None = None,
@@ -215,7 +227,7 @@ def artifact_ls(run: RunName = "last", /, *, place: Place | None = None, output:
 
 
 def pause(run: RunName, /, *, reason: Reason = "", place: Place | None = None, output: Output | None = None) -> int:
-    """Start nothing more in a run until it is resumed; what runs may finish."""
+    """Start nothing more in a run until it is resumed."""
     from dagbok.cli.control import pause_run
 
     return pause_run(run, reason, place, output)
@@ -229,7 +241,7 @@ def resume(run: RunName, /, *, reason: Reason = "", place: Place | None = None, 
 
 
 def cancel(run: RunName, /, *, reason: Reason = "", place: Place | None = None, output: Output | None = None) -> int:
-    """End a run for good: its attempts are closed, its open tasks cancelled."""
+    """End a run for good: what is open is cancelled."""
     from dagbok.cli.control import cancel_run
 
     return cancel_run(run, reason, place, output)
@@ -238,7 +250,7 @@ def cancel(run: RunName, /, *, reason: Reason = "", place: Place | None = None, 
 def resolve(
     run: RunName, task: str, /, *, note: str = "", place: Place | None = None, output: Output | None = None
 ) -> int:
-    """Say that what a blocked task waits for is done: it may run again.
+    """Let a blocked task run again: what it waits for is done.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def _steer(name: str, make: Make, done: str, place: Place | None, output: Output
     if how.json:
         say.out_json({"run": run.run, "accepted": True, "events": answer.events, "at": answer.at})
     else:
-        say.out(f"{done} {run.run}" if answer.events else f"run {run.run} is {done} already")
+        say.out(f"{done}: run {run.run}")
     return 0
 
 

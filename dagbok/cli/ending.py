@@ -54,10 +54,13 @@ async def _tree(ended: Ended, settings: Settings) -> None:
 def _last_lines(ended: Ended) -> list[str]:
     result = ended.result
     lines = [f"{file.view.name}: {_near(file.path)}" for file in ended.files]
-    lines += [f"failed: {task} ({code})" for task, code in list(result.failed.items())[:NAMED]]
-    lines += [f"blocked: {task} ({code})" for task, code in list(result.blocked.items())[:NAMED]]
+    lines += [f"failed: {short(task)} ({code})" for task, code in list(result.failed.items())[:NAMED]]
     if result.status == "blocked":
-        lines += [f"to go on: dagbok resolve {short(result.run)} TASK --note '…', then the same command again"]
+        for task, code in list(result.blocked.items())[:NAMED]:
+            lines.append(
+                f"blocked: {short(task)} ({code}): dagbok resolve {short(result.run)} {short(task)} --note '…'"
+            )
+        lines.append("then the same command goes on")
     elif result.status in ("failed", "cancelled"):
         lines += [f"see dagbok show {short(result.run)}; the same command begins another run"]
     lines.append(f"{result.status}: {plural(result.tasks, 'task')} in {duration(ended.elapsed_s * 1000)}")

@@ -70,7 +70,7 @@ def _tasks(path: Path, main: Callable[..., object], bound: inspect.BoundArgument
     except DagbokError:
         raise
     except (Exception, SystemExit) as error:
-        raise broken(path, error) from error
+        raise broken(path, error, "mend main, or call it with other options") from error
     tasks = tuple(returned) if isinstance(returned, list | tuple) else (returned,)
     found = tuple([task for task in tasks if isinstance(task, TaskSpec)])
     if not found or len(found) != len(tasks):

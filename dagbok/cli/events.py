@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import msgspec
 
 from dagbok.cli import say
 from dagbok.cli.interrupts import interruptible
 from dagbok.cli.options import Output, Place, settle
-from dagbok.cli.quiet import quiet_logs
 from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import clean, clock, short
 from dagbok.events.log.port import EVENTS
@@ -17,14 +17,12 @@ from dagbok.projections.views.journal import JournalRow
 from dagbok.settings import Settings
 
 PAGE = 1_000
-ENDS = ("RunSucceeded", "RunFailed", "RunCancelled")
 TOLD = ("kind", "key", "code", "reason", "message", "verdict", "note", "due_ms", "command")
 
 
 def print_events(name: str, follow: bool, after: int, place: Place | None, output: Output | None) -> int:
     """Print events, and with `follow` the next ones until the run is over."""
     settings, how = settle(place, output)
-    quiet_logs(settings)
     asyncio.run(interruptible(_events(settings, name, follow, after, how.json)))
     return 0
 
@@ -34,6 +32,7 @@ async def _events(settings: Settings, name: str, follow: bool, after: int, as_js
         run = found.find_run(name).run
         while True:
             after = _print_page(found, run, after, as_json)
+            sys.stdout.flush()
             if not follow or _over(found, run, after):
                 return
             await found.log.wait(EVENTS, 0, found.projector.position.next_offset)

@@ -12,6 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
+from pydantic import ValidationError
+
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, InvalidInput
 
@@ -74,7 +76,7 @@ def pool_of(path: Path) -> str:
     return f"{stem}-{sha256(os.fsencode(absolute)).hexdigest()[:10]}"
 
 
-def broken(path: Path, error: BaseException) -> DagbokError:
+def broken(path: Path, error: BaseException, advice: str | None = None) -> DagbokError:
     """The error of a file that cannot be used: where in it, and what."""
     if isinstance(error, DagbokError):
         return error
@@ -82,9 +84,17 @@ def broken(path: Path, error: BaseException) -> DagbokError:
         where, message = f"{error.filename}:{error.lineno}", error.msg
     else:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        where, message = f"{path}:{lines[-1]}" if lines else str(path), str(error)
+        where, message = f"{path}:{lines[-1]}" if lines else str(path), _message(error)
     told = " ".join(message.split())[:MAX_MESSAGE]
-    return InvalidInput(f"{where}: {type(error).__name__}: {told}".rstrip(": "), code=Code.BAD_MODULE)
+    return InvalidInput(f"{where}: {type(error).__name__}: {told}".rstrip(": "), code=Code.BAD_MODULE, advice=advice)
+
+
+def _message(error: BaseException) -> str:
+    """What pydantic says of a wrong field, without its links."""
+    if isinstance(error, ValidationError):
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)
+        return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in wrong)
+    return str(error)
 
 
 def _imported(path: Path) -> ModuleType | None:

@@ -8,6 +8,9 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
+from dagbok.events.ids import ID_PATTERN
 from dagbok.settings import LogFormat, LogLevel, Settings
 
 PLACE = Group("Place", sort_key=10)
@@ -32,9 +35,9 @@ class Place:
 class Output:
     """How a command tells what it did."""
 
-    json: Annotated[bool, Parameter(group=OUTPUT, negative="")] = False
+    json: Annotated[bool, Parameter(group=OUTPUT, negative="", show_default=False)] = False
     """Results, and errors, as JSON."""
-    debug: Annotated[bool, Parameter(group=OUTPUT, negative="")] = False
+    debug: Annotated[bool, Parameter(group=OUTPUT, negative="", show_default=False)] = False
     """Errors with their traceback. Also $DAGBOK_DEBUG=1."""
     log_level: Annotated[LogLevel | None, Parameter(group=OUTPUT)] = None
     """What is logged to standard error. Else $DAGBOK_LOG_LEVEL."""
@@ -55,4 +58,11 @@ def settle(place: Place | None, output: Output | None) -> tuple[Settings, Output
         log_format=output.log_format or found.log_format,
         debug=output.debug or found.debug,
     )
+    for option, value in (("tenant", settings.tenant), ("project", settings.project)):
+        if ID_PATTERN.fullmatch(value) is None:
+            raise InvalidInput(
+                f"{option} {value[:140]!r} is not 1 to 128 of the characters A-Z a-z 0-9 . _ -",
+                code=Code.USAGE,
+                advice=f"check --{option} and DAGBOK_{option.upper()}",
+            )
     return settings, output

@@ -1,4 +1,5 @@
-"""What a person sees while a run goes on: one live line on a terminal, a line every few seconds elsewhere."""
+"""What a person sees while a run goes on: one live line on a terminal; elsewhere a line every few seconds, as long as
+something changes."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 from dagbok.cli import say
@@ -26,83 +28,130 @@ class Now(Protocol):
     def unserved(self) -> Sequence[str]: ...
 
 
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands, for display. `others`: the tasks that are not verified; `hint`: what it waits for."""
+
+    run: str
+    status: str
+    verified: int
+    total: int
+    others: str
+    hint: str
+    rate: float
+    elapsed_s: float
+
+    def line(self) -> str:
+        """All of it: `3f2a… running  120 of 401 verified, 8 running  95/s  1.2 s`."""
+        done = f"{self.verified} of {self.total} verified" + (f", {self.others}" if self.others else "")
+        parts = [f"{self.run} {self.status}", done, f"{self.rate:.0f}/s", duration(self.elapsed_s * 1000), self.hint]
+        return "  ".join(part for part in parts if part)
+
+
 class Meter:
-    """Makes the line. The rate counts what was verified since this process began."""
+    """Looks at a run. The rate counts what was verified since this object was made."""
 
     def __init__(self, run: str, now: Now, clock: Callable[[], float] = time.monotonic) -> None:
         self._run, self._now, self._clock = run, now, clock
         self._begun, self._verified = clock(), now.counts().get("verified", 0)
 
-    def line(self) -> str:
-        """`3f2a… running  120 of 401 verified, 8 running, …  95/s  1.2 s`"""
-        by_status = self._now.counts()
-        total, verified = sum(by_status.values()), by_status.get("verified", 0)
-        others = counts([pair for pair in by_status.items() if pair[0] != "verified"])
+    def look(self) -> Standing:
+        """How it stands now."""
+        by_status, status = self._now.counts(), self._now.status()
+        verified = by_status.get("verified", 0)
         elapsed_s = max(self._clock() - self._begun, 1e-6)
-        parts = [
-            f"{short(self._run)} {self._now.status()}",
-            f"{verified} of {total} verified" + (f", {others}" if others else ""),
-            f"{(verified - self._verified) / elapsed_s:.0f}/s",
-            duration(elapsed_s * 1000),
-        ]
+        return Standing(
+            run=short(self._run),
+            status=status,
+            verified=verified,
+            total=sum(by_status.values()),
+            others=counts([pair for pair in by_status.items() if pair[0] != "verified"]),
+            hint=self._hint(status),
+            rate=(verified - self._verified) / elapsed_s,
+            elapsed_s=elapsed_s,
+        )
+
+    def _hint(self, status: str) -> str:
+        if status == "paused":
+            return f"to go on: dagbok resume {short(self._run)}"
         unserved = self._now.unserved()
-        if unserved:
-            parts.append("no process serves " + ", ".join(unserved[:3]))
-        if self._now.status() == "paused":
-            parts.append(f"to go on: dagbok resume {short(self._run)}")
-        return "  ".join(parts)
+        return "no process serves " + ", ".join(unserved[:3]) if unserved else ""
 
 
 def shown(meter: Meter, *, quiet: bool) -> AbstractContextManager[object]:
-    """Show the meter while the block runs (an event loop must be running)."""
+    """Show the meter while the block runs; needs a running event loop."""
     if quiet:
         return nullcontext()
-    return _Live(meter) if sys.stderr.isatty() else _Plain(meter)
+    return _Live(meter) if sys.stderr.isatty() else Plain(meter)
 
 
-class _Plain:
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
+class Plain:
+    """A line when something has changed, at most every `every_s` seconds."""
+
+    def __init__(self, meter: Meter, every_s: float = PLAIN_EVERY_S) -> None:
+        self._meter, self._every_s = meter, every_s
+        self._told: tuple[str, int, str, str] | None = None
         self._task: asyncio.Task[None] | None = None
 
     def __enter__(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._tell())
+        self._task = asyncio.get_running_loop().create_task(self._follow())
 
     def __exit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
 
-    async def _tell(self) -> None:
+    def tell(self) -> None:
+        """Write the line unless it says what the last one said."""
+        now = self._meter.look()
+        news = (now.status, now.verified, now.others, now.hint)
+        if news != self._told:
+            self._told = news
+            say.note(now.line())
+
+    async def _follow(self) -> None:
         while True:
-            await asyncio.sleep(PLAIN_EVERY_S)
-            say.note(self._meter.line())
+            await asyncio.sleep(self._every_s)
+            self.tell()
 
 
 class _Live:
     def __init__(self, meter: Meter) -> None:
         from rich.console import Console
-        from rich.live import Live
-        from rich.spinner import Spinner
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
         self._meter = meter
-        self._spinner = Spinner("dots", meter.line())
-        console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False)
-        self._live = Live(self._spinner, console=console, auto_refresh=False, transient=True)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed}/{task.total} verified", markup=False),
+            TextColumn("{task.fields[rest]}", markup=False),
+            console=Console(file=sys.stderr),
+            auto_refresh=False,
+            transient=True,
+        )
+        self._bar = self._progress.add_task("", total=None, rest="")
         self._task: asyncio.Task[None] | None = None
 
     def __enter__(self) -> None:
-        self._live.start()
-        self._task = asyncio.get_running_loop().create_task(self._tell())
+        self._progress.start()
+        self._task = asyncio.get_running_loop().create_task(self._follow())
 
     def __exit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
-        self._live.stop()
+        self._progress.stop()
 
-    async def _tell(self) -> None:
-        from rich.text import Text
-
+    async def _follow(self) -> None:
         while True:
-            self._spinner.update(text=Text(self._meter.line(), overflow="ellipsis", no_wrap=True))
-            self._live.refresh()
+            now = self._meter.look()
+            rest = [f"{now.rate:.0f}/s", duration(now.elapsed_s * 1000), now.hint, now.others]
+            self._progress.update(
+                self._bar,
+                description=now.run if now.status == "running" else f"{now.run} {now.status}",
+                completed=now.verified,
+                total=now.total,
+                rest="  ".join(part for part in rest if part),
+                refresh=True,
+            )
             await asyncio.sleep(LIVE_EVERY_S)

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from dagbok.agents.hosting.folder import DataFolder
+from dagbok.cli.text import short
 from dagbok.cli.wiring import open_log
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput, Refused
-from dagbok.events.ids import check_id
 from dagbok.events.log.port import Log
 from dagbok.projections.projector import Projector
 from dagbok.projections.queries import Queries
@@ -66,7 +66,7 @@ class Reading:
         found = [row for row in tasks if row.task.startswith(name)]
         if not found:
             raise Refused(
-                Code.NOT_FOUND, f"run {run.run} has no task {name}", advice=f"see dagbok show {run.run} --all"
+                Code.NOT_FOUND, f"run {run.run} has no task {name}", advice=f"see dagbok show {short(run.run)} --all"
             )
         if len(found) > 1:
             raise _ambiguous("tasks", name, [row.task for row in found])
@@ -82,8 +82,6 @@ class Reading:
 
 def existing_folder(settings: Settings) -> DataFolder:
     """The data folder. Raises `Refused` when it is not there: reading creates none."""
-    check_id("tenant", settings.tenant)
-    check_id("project", settings.project)
     folder = DataFolder(settings.data)
     if not folder.log.is_file():
         what = "has no log" if folder.root.exists() else "does not exist"

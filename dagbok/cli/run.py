@@ -4,8 +4,10 @@ takes."""
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -14,9 +16,9 @@ from typing import TypedDict
 
 from dagbok.cli import say
 from dagbok.cli.ending import Ended, tell
-from dagbok.cli.entry import Entry, call_main
+from dagbok.cli.entry import Entry, call_main, main_app
 from dagbok.cli.interrupts import Interrupted, interruptible
-from dagbok.cli.module_file import load_all, pool_of
+from dagbok.cli.module_file import load_all, load_file, pool_of
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.outputs import export
 from dagbok.cli.progress import Meter, shown
@@ -24,7 +26,7 @@ from dagbok.cli.quiet import quiet_logs
 from dagbok.client import Dagbok
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
-from dagbok.events.ids import check_id, run_id
+from dagbok.events.ids import run_id
 from dagbok.settings import Settings
 
 FINISHED = ("succeeded", "failed", "cancelled")
@@ -50,10 +52,9 @@ def run_file(
     """Load the file, run its tasks, tell how they ended; the exit status."""
     settings, how = settle(place, output)
     quiet_logs(settings)
-    check_id("tenant", settings.tenant)
-    check_id("project", settings.project)
-    modules = load_all([_as_file(file), *imports])
-    entry = call_main(modules[0], options, str(file))
+    with _only_json(how.json):
+        modules = load_all([_as_file(file), *imports])
+        entry = call_main(modules[0], options, str(file))
     if entry is None:
         return 0
     session = Session(entry, modules, settings, new=new, quiet=quiet or how.json)
@@ -62,6 +63,11 @@ def run_file(
     except Interrupted as interrupted:
         say.note("interrupted: the same command goes on where it was")
         return interrupted.status
+
+
+def help_on_file(file: str) -> None:
+    """Print the options of `main`. Raises like `load_file`."""
+    main_app(load_file(Path(file)), file).help_print([])
 
 
 @dataclass(frozen=True)
@@ -138,8 +144,14 @@ class _Now:
 
 
 async def _run_and_tell(session: Session, *, quiet: bool, as_json: bool) -> int:
-    ended = await session.follow()
+    with _only_json(as_json):
+        ended = await session.follow()
     return await tell(ended, session.settings, quiet=quiet, as_json=as_json)
+
+
+def _only_json(wanted: bool) -> AbstractContextManager[object]:
+    """What workers print would stand in the middle of the JSON: it goes to standard error then."""
+    return redirect_stdout(sys.stderr) if wanted else nullcontext()
 
 
 def _as_file(file: Path) -> str:

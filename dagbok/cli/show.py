@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from dagbok.cli import say
 from dagbok.cli.options import Output, Place, settle
-from dagbok.cli.quiet import quiet_logs
 from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import columns, counts, duration, moment, plural, short
 from dagbok.cli.tree import run_counts, run_lines, tree_lines
@@ -20,7 +19,6 @@ from dagbok.settings import Settings
 def list_runs(status: RunStatus | None, limit: int, place: Place | None, output: Output | None) -> int:
     """Print the newest runs."""
     settings, how = settle(place, output)
-    quiet_logs(settings)
     runs = asyncio.run(_list(settings, status, limit))
     if how.json:
         say.out_json(runs)
@@ -37,13 +35,12 @@ def list_runs(status: RunStatus | None, limit: int, place: Place | None, output:
 def show_run(name: str, whole: bool, place: Place | None, output: Output | None) -> int:
     """Print a run as a tree, or everything about its tasks and attempts as JSON."""
     settings, how = settle(place, output)
-    quiet_logs(settings)
     asyncio.run(_show(settings, name, whole, how.json))
     return 0
 
 
 def print_run(found: Reading, run: RunRow, *, whole: bool = False) -> None:
-    """The tree of a run, its counts, and what a person may do next."""
+    """The tree of a run and its counts."""
 
     def attempts(task: str) -> Sequence[AttemptRow]:
         return found.queries.attempts(found.tenant, found.project, run.run, task)
@@ -55,8 +52,6 @@ def print_run(found: Reading, run: RunRow, *, whole: bool = False) -> None:
         say.out(line)
     say.out()
     say.out(f"{plural(run.tasks, 'task')}: {counts(run_counts(run).items())}")
-    for line in advice_for(found, run):
-        say.out(line)
 
 
 def advice_for(found: Reading, run: RunRow) -> Sequence[str]:
@@ -79,6 +74,8 @@ async def _show(settings: Settings, name: str, whole: bool, as_json: bool) -> No
         run = found.find_run(name)
         if not as_json:
             print_run(found, run, whole=whole)
+            for line in advice_for(found, run):
+                say.out(line)
             return
         whose = (found.tenant, found.project, run.run)
         say.out_json(

@@ -14,6 +14,7 @@ from dagbok.projections.views.graph.rows import AttemptRow, RunRow, TaskRow
 SHOWN_FIRST = 10
 SHOWN_TROUBLED = 50
 TROUBLED = ("failed", "blocked")
+EXPLAINED = ("paused", "blocked", "failed", "cancelled")
 
 Attempts = Callable[[str], Sequence[AttemptRow]]
 """The attempts of a task."""
@@ -34,7 +35,7 @@ def run_lines(run: RunRow) -> Iterator[str]:
     """What there is to say of the run itself."""
     end = run.closed_ms if run.closed_ms is not None else system_ms()
     yield f"run {run.run}  {run.status}  {plural(run.tasks, 'task')}  {duration(end - run.started_ms)}"
-    if run.reason or run.code:
+    if run.status in EXPLAINED and (run.reason or run.code):
         yield f"  {run.status}: {clean(': '.join(part for part in (run.code, run.reason) if part), 300)}"
 
 
