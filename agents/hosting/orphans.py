@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dagbok.agents.hosting.embedded import PARTITION, keeper_of
+from dagbok.agents.hosting.embedded import PARTITION
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.sqlite import SqliteLog
@@ -12,6 +12,8 @@ from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.orphans import GRACE_S, OrphanReport, Reference, collect_orphans
 from dagbok.projections.artifacts.references import stored_references
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
+from dagbok.projections.snapshots.manifest import roots_of
+from dagbok.projections.snapshots.slots import FileSlots
 
 
 async def collect(folder: DataFolder, *, grace_s: float = GRACE_S, dry_run: bool = True) -> list[OrphanReport]:
@@ -28,9 +30,7 @@ async def collect(folder: DataFolder, *, grace_s: float = GRACE_S, dry_run: bool
             return asyncio.run_coroutine_threadsafe(stored_references(log, PARTITION), loop).result()
 
         def needed() -> set[Reference]:
-            keeper = keeper_of(folder, log)
-            asyncio.run_coroutine_threadsafe(keeper.load(), loop).result()
-            return {(SNAPSHOT_CHUNKS, key.sha256) for key in keeper.roots()}
+            return {(SNAPSHOT_CHUNKS, key.sha256) for key in roots_of(FileSlots(folder.snapshots, PARTITION))}
 
         now_ms = system_ms()
         reports = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import zstandard
 
 from dagbok.events.rule import Position
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
@@ -24,6 +25,7 @@ class RunCut(msgspec.Struct, frozen=True):
     head: bytes
     segments: dict[int, bytes]
     closed_ms: int
+    seq: int
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +59,7 @@ def write_parts(cut: Cut, before: Manifest | None, store: ScopedArtifacts) -> tu
         segments = {} if known is None else dict(enumerate(known.segments))
         segments |= {number: _put(store, data) for number, data in run.segments.items()}
         ordered = tuple([segments[number] for number in sorted(segments)])
-        runs[stream] = RunParts(_put(store, run.head), ordered, run.closed_ms)
+        runs[stream] = RunParts(_put(store, run.head), ordered, run.closed_ms, run.seq)
         size_bytes += len(run.head) + sum([len(data) for data in run.segments.values()])
     manifest = Manifest(
         fold=fold_name(),
@@ -76,8 +78,8 @@ def _cut_run(run: RunState, segments: set[int]) -> RunCut:
     encoded = {
         number: encode_segment(nodes[number * SEGMENT_TASKS : (number + 1) * SEGMENT_TASKS]) for number in segments
     }
-    return RunCut(encode_head(run), encoded, run.closed_ms)
+    return RunCut(encode_head(run), encoded, run.closed_ms, run.stream_seq)
 
 
 def _put(store: ScopedArtifacts, data: bytes) -> ArtifactKey:
-    return store.put(data)
+    return store.put(zstandard.ZstdCompressor(level=1).compress(data))

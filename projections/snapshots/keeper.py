@@ -8,14 +8,14 @@ from typing import Final
 
 import structlog
 
-from dagbok.events.errors import ArtifactError, DagbokError, StorageFailed
+from dagbok.events.errors import DagbokError, StorageFailed
 from dagbok.events.log.port import COMMANDS, Log
 from dagbok.events.run.events import Event
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.snapshots.cut import Cut, cut, write_parts
 from dagbok.projections.snapshots.dirty import DirtySegments
-from dagbok.projections.snapshots.loader import load_run, load_state, read_manifests
+from dagbok.projections.snapshots.loader import UNREADABLE, load_run, load_state, read_manifests
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, encode_manifest
 from dagbok.projections.snapshots.sharing import Sharing
 
@@ -61,7 +61,8 @@ class SnapshotKeeper:
         manifests = await read_manifests(self._slots, self._log, self._partition)
         while manifests:
             newest, *manifests = manifests
-            loaded = load_state(newest, self._store, newest.clock_ms - self._cold_after_ms)
+            cold_before_ms = newest.clock_ms - self._cold_after_ms
+            loaded = await asyncio.to_thread(load_state, newest, self._store, cold_before_ms)
             if loaded is not None:
                 self._newest, self._older = newest, manifests[0] if manifests else None
                 state, self._cold = loaded
@@ -77,10 +78,10 @@ class SnapshotKeeper:
             return
         try:
             state.runs[stream] = load_run(parts, self._store, Sharing())
-        except ArtifactError as error:
+        except UNREADABLE as error:
             for slot in (0, 1):
                 self._slots.clear(slot)
-            raise StorageFailed(f"the snapshot of {stream} is damaged: {error.message}") from error
+            raise StorageFailed(f"the snapshot of {stream} is damaged: {error}") from error
         del self._cold[stream]
 
     def note(self, state: PartitionState, stream: str | None, events: Sequence[Event], size_bytes: int) -> None:
@@ -103,6 +104,11 @@ class SnapshotKeeper:
         if self._writing is not None:
             await asyncio.gather(self._writing, return_exceptions=True)
 
+    @property
+    def cold(self) -> frozenset[str]:
+        """The streams that lie as parts only."""
+        return frozenset(self._cold)
+
     def roots(self) -> Iterator[ArtifactKey]:
         """Every part that a manifest needs."""
         for manifest in (self._newest, self._older):
@@ -112,10 +118,12 @@ class SnapshotKeeper:
     async def _write(self, part: Cut, changed: dict[str, set[int]]) -> None:
         try:
             manifest, size_bytes = await asyncio.to_thread(self._store_snapshot, part)
-        except (DagbokError, OSError) as error:
-            # Nothing is lost by it: the next one is tried when as much again has happened.
-            logger.warning("snapshot.failed", partition=self._partition, error=str(error))
+        except BaseException as error:
+            # Whatever happened, what had changed still has. The next one is tried when as much again has happened.
             self._dirty.put_back(changed)
+            if not isinstance(error, Exception):
+                raise
+            logger.warning("snapshot.failed", partition=self._partition, error=str(error))
         else:
             stale, self._older, self._newest = self._older, self._newest, manifest
             self._written_bytes = size_bytes
@@ -153,7 +161,8 @@ class SnapshotKeeper:
         if self._newest is None:
             return
         for stream, parts in self._newest.runs.items():
+            run = state.runs.get(stream)
             is_old = 0 < parts.closed_ms < state.clock_ms - self._cold_after_ms
-            if is_old and stream in state.runs and stream not in self._dirty:
+            if is_old and run is not None and run.stream_seq == parts.seq and stream not in self._dirty:
                 del state.runs[stream]
                 self._cold[stream] = parts

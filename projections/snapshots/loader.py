@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
+import msgspec
 import structlog
+import zstandard
 
 from dagbok.events.commit import value_hash
-from dagbok.events.errors import ArtifactError
+from dagbok.events.errors import ArtifactError, StorageFailed
 from dagbok.events.log.port import EVENTS, Log
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
@@ -20,6 +23,9 @@ from dagbok.projections.snapshots.sharing import Sharing
 from dagbok.projections.task_graph.state import RunState
 
 logger = structlog.get_logger(__name__)
+
+UNREADABLE: Final = (ArtifactError, StorageFailed, msgspec.MsgspecError, zstandard.ZstdError)
+"""What reading a part may raise: missing, altered, on a failing disk, or of a form that this code does not know."""
 
 
 async def read_manifests(slots: Slots, log: Log, partition: int) -> list[Manifest]:
@@ -54,20 +60,19 @@ def load_state(
                 else:
                     state.runs[stream] = load_run(parts, store, sharing)
             return state, cold
-    except ArtifactError as error:
+    except UNREADABLE as error:
         logger.warning("snapshot.damaged", number=manifest.number, error=str(error))
         return None
 
 
 def load_run(parts: RunParts, store: ScopedArtifacts, sharing: Sharing) -> RunState:
-    """One run; what is equal in all runs that share `sharing` is one object. Raises `ArtifactError` when a part is
-    missing or damaged."""
-    return decode_run(read_part(store, parts.head), [read_part(store, key) for key in parts.segments], sharing)
+    """One run; what is equal in all runs that share `sharing` is one object. Raises one of `UNREADABLE`."""
+    return decode_run(read_part(store, parts.head), (read_part(store, key) for key in parts.segments), sharing)
 
 
 def read_part(store: ScopedArtifacts, key: ArtifactKey) -> bytes:
     """A part, proven by its hash."""
-    return store.get(key.sha256, key.size_bytes)
+    return zstandard.ZstdDecompressor().decompress(store.get(key.sha256, key.size_bytes))
 
 
 async def _is_of(log: Log, manifest: Manifest) -> bool:

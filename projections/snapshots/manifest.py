@@ -9,6 +9,7 @@ from typing import Protocol
 
 import msgspec
 
+from dagbok.events.errors import FormatTooNew
 from dagbok.events.rule import Position
 from dagbok.projections.artifacts.port import ArtifactKey
 
@@ -16,11 +17,13 @@ MANIFEST_VERSION = 1
 
 
 class RunParts(msgspec.Struct, frozen=True):
-    """The parts of one run, by hash. `closed_ms`: when it was closed (log time), 0 while it is open."""
+    """The parts of one run, by hash. `closed_ms`: when it was closed (log time), 0 while it is open; `seq`: the
+    number of its last event."""
 
     head: ArtifactKey
     segments: tuple[ArtifactKey, ...]
     closed_ms: int
+    seq: int
 
     def needs(self) -> Iterator[ArtifactKey]:
         """All of them."""
@@ -69,13 +72,33 @@ def encode_manifest(manifest: Manifest) -> bytes:
     return sha256(body).hexdigest().encode() + b"\n" + body
 
 
+def roots_of(slots: Slots) -> set[ArtifactKey]:
+    """Every part that a manifest needs, whichever fold it is of: what a collection of orphans must leave alone.
+
+    Raises `FormatTooNew` for a whole manifest of an unknown format: nobody can tell what it needs. A damaged one needs
+    nothing any more.
+    """
+    needed: set[ArtifactKey] = set()
+    for data in slots.read():
+        manifest = decode_manifest(data)
+        if manifest is not None:
+            needed.update(manifest.needs())
+        elif _is_whole(data):
+            raise FormatTooNew("there is a snapshot of a format that this dagbok does not know")
+    return needed
+
+
+def _is_whole(data: bytes) -> bool:
+    claimed, _, body = data.partition(b"\n")
+    return sha256(body).hexdigest().encode() == claimed
+
+
 def decode_manifest(data: bytes) -> Manifest | None:
     """The manifest, or none when it is damaged or was not written by this version of the format."""
-    claimed, _, body = data.partition(b"\n")
-    if sha256(body).hexdigest().encode() != claimed:
+    if not _is_whole(data):
         return None
     try:
-        manifest = msgspec.json.decode(body, type=Manifest)
+        manifest = msgspec.json.decode(data.partition(b"\n")[2], type=Manifest)
     except msgspec.MsgspecError:
         return None
     return manifest if manifest.v == MANIFEST_VERSION else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -40,9 +40,12 @@ def decode_remembered(data: bytes) -> dict[str, Remembered]:
     return _decode_remembered(data)
 
 
-def decode_run(head: bytes, segments: Sequence[bytes], sharing: Sharing) -> RunState:
+def decode_run(head: bytes, segments: Iterable[bytes], sharing: Sharing) -> RunState:
     """The run, equal to the one that was encoded, and as small in memory as a folded one."""
     run = _decode_head(head)
-    run.tasks = {node.id: node for segment in segments for node in _decode_segment(segment)}
-    sharing.adopt(run)
+    for segment in segments:
+        nodes = _decode_segment(segment)
+        sharing.adopt_tasks(nodes)
+        run.tasks.update((node.id, node) for node in nodes)
+    sharing.adopt_head(run)
     return run

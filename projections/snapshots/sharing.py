@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from dagbok.events.run.values import NULL, ArtifactRef, Decompose, Spec
@@ -22,12 +24,14 @@ class Sharing:
         self._same = texts.setdefault
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def adopt(self, run: RunState) -> None:
-        """A decoded run becomes independent of its bytes, and equal texts in it become one."""
-        same = self._same
-        for node in run.tasks.values():
+    def adopt_tasks(self, nodes: Iterable[TaskNode]) -> None:
+        """Decoded tasks become independent of their bytes, and equal texts in them become one."""
+        for node in nodes:
             self._node(node)
-        run.tasks = {node.spec.id: node for node in run.tasks.values()}
+
+    def adopt_head(self, run: RunState) -> None:
+        """The same for what a run says of its tasks."""
+        same = self._same
         run.roots = self._texts(run.roots)
         run.ready = [(priority, order, same(task, task)) for priority, order, task in run.ready]
         run.backoffs = [(due_ms, order, same(task, task)) for due_ms, order, task in run.backoffs]

@@ -9,6 +9,7 @@ import pytest
 
 from dagbok.events.errors import StorageFailed
 from dagbok.events.log.memory import MemoryLog
+from dagbok.projections.snapshots.slots import FileSlots
 from tests.support.histories import random_history
 from tests.support.logbuilder import LogBuilder
 from tests.support.snapshotting import fold, image, keeper_in
@@ -84,10 +85,39 @@ async def test_a_cold_run_whose_parts_are_damaged_makes_recovery_read_everything
     await fold(log, keeper_in(tmp_path, log, cold_after_ms=1))
     keeper = keeper_in(tmp_path, log, cold_after_ms=1)
     state = await keeper.load()
-    cold = set(builder.state.runs) - set(state.runs)
+    cold = set(keeper.cold)
     assert cold
     for path in parts(tmp_path):
         flip(path)
     with pytest.raises(StorageFailed):
         keeper.thaw(state, cold.pop())
     assert image(await fold(log, keeper, save=False)) == image(builder.state)
+
+
+@pytest.mark.parametrize("error", [StorageFailed("full"), MemoryError(), RuntimeError("can't start new thread")])
+async def test_what_a_failed_snapshot_should_have_kept_the_next_one_keeps(
+    error: Exception, builder: LogBuilder, log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = keeper_in(tmp_path, log, cold_after_ms=1)
+    calls = 0
+
+    def fail_often(slots: FileSlots, slot: int, data: bytes) -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 3:
+            raise error
+        write(slots, slot, data)
+
+    write = FileSlots.write
+    monkeypatch.setattr(FileSlots, "write", fail_often)
+    state = await fold(log, keeper)
+    assert calls > 3
+    for stream in keeper.cold:
+        keeper.thaw(state, stream)
+    assert image(state) == image(builder.state)
+
+    again = keeper_in(tmp_path, log, cold_after_ms=1)
+    resumed = await fold(log, again, save=False)
+    for stream in again.cold:
+        again.thaw(resumed, stream)
+    assert image(resumed) == image(builder.state)
