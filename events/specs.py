@@ -101,7 +101,7 @@ class Outcome(Written):
         named = {"result": Artifact(content=content, media_type=media_type)}
         for name, item in (artifacts or {}).items():
             named[name] = item if isinstance(item, Artifact) else Artifact(content=item)
-        return cls.model_construct(kind="candidate", artifacts=named, outputs=outputs)
+        return cls(kind="candidate", artifacts=named, outputs=outputs)
 
     @classmethod
     def decompose(
@@ -145,19 +145,19 @@ class Verdict(Written):
     @classmethod
     def passed(cls, *, evidence: JsonValue = None) -> Verdict:
         """The candidate is what the contract asks for."""
-        return cls.model_construct(verdict="pass", diagnostics=None, evidence=evidence)
+        return cls(verdict="pass", evidence=evidence)
 
     @classmethod
     def failed(cls, diagnostics: JsonValue, *, evidence: JsonValue = None) -> Verdict:
         """It is not; `diagnostics` say why, so that the next attempt can mend it."""
-        return cls.model_construct(verdict="fail", diagnostics=diagnostics, evidence=evidence)
+        return cls(verdict="fail", diagnostics=diagnostics, evidence=evidence)
 
     @classmethod
     def inconclusive(cls, diagnostics: JsonValue) -> Verdict:
         """Cannot be told; a person has to look."""
-        return cls.model_construct(verdict="inconclusive", diagnostics=diagnostics, evidence=None)
+        return cls(verdict="inconclusive", diagnostics=diagnostics)
 
     @classmethod
     def error(cls, diagnostics: JsonValue) -> Verdict:
         """The verifier itself did not work; it is asked again, the worker is not."""
-        return cls.model_construct(verdict="error", diagnostics=diagnostics, evidence=None)
+        return cls(verdict="error", diagnostics=diagnostics)

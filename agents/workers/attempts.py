@@ -101,18 +101,26 @@ class Attempts:
     async def _verdict(self, definition: Verifier, held: Held, command_id: str) -> RunCommand:
         dispatch = held.dispatch
         candidate = Candidate(dispatch, partial(self._reader.read, scope_of(dispatch)))
+        if definition.timeout_s is None:
+            verdict = await self._calls.call(definition, candidate, held.context)
+        else:
+            verdict = await self._verdict_in_time(definition, held, candidate, definition.timeout_s)
+        return SubmitVerdict(
+            dispatch.task, dispatch.epoch, held.claim, encode_report(verdict, dispatch, definition.pin)
+        )
+
+    async def _verdict_in_time(
+        self, definition: Verifier, held: Held, candidate: Candidate, timeout_s: float
+    ) -> object:
         try:
-            async with asyncio.timeout(definition.timeout_s) as limit:
-                verdict = await self._calls.call(definition, candidate, held.context)
+            async with asyncio.timeout(timeout_s) as limit:
+                return await self._calls.call(definition, candidate, held.context)
         except TimeoutError as error:
             if not limit.expired():
                 raise
             # A thread cannot be stopped, but it can look.
             held.context.cancelled = True
-            raise TimeoutError(f"the verifier took longer than {definition.timeout_s} s") from error
-        return SubmitVerdict(
-            dispatch.task, dispatch.epoch, held.claim, encode_report(verdict, dispatch, definition.pin)
-        )
+            raise TimeoutError(f"the verifier took longer than {timeout_s} s") from error
 
     def _fail(self, held: Held, error: BaseException) -> None:
         dispatch = held.dispatch
@@ -154,7 +162,10 @@ class Attempts:
 def _is_large(outcome: object) -> bool:
     if not isinstance(outcome, Outcome):
         return False
-    return len(outcome.tasks) > 100 or any(_may_be_large(item.content) for item in outcome.artifacts.values())
+    for item in outcome.artifacts.values():
+        if _may_be_large(item.content):
+            return True
+    return len(outcome.tasks) > 100
 
 
 def _may_be_large(content: object) -> bool:

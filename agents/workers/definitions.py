@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from dagbok.agents.workers.context import Candidate, TaskContext
@@ -36,7 +37,7 @@ class Worker:
     pure: bool
     concurrency: int
 
-    @property
+    @cached_property
     def is_async(self) -> bool:
         """Runs on the event loop; else in a thread."""
         return inspect.iscoroutinefunction(self.function)
@@ -64,12 +65,12 @@ class Verifier:
     def __post_init__(self) -> None:
         object.__setattr__(self, "digest", digest(self.config))
 
-    @property
+    @cached_property
     def is_async(self) -> bool:
         """Runs on the event loop; else in a thread."""
         return inspect.iscoroutinefunction(self.function)
 
-    @property
+    @cached_property
     def pin(self) -> VerifierPin:
         """What a run is bound to."""
         return VerifierPin(self.version, self.digest, self.assurance, self.judges)
