@@ -109,5 +109,5 @@ async def _decide_when_free(folder: DataFolder, log: Log, lock: FileLock) -> Non
     """As soon as the folder has no owner, be it."""
     while not lock.try_acquire():  # noqa: ASYNC110 - the operating system tells nobody that a lock is free
         await asyncio.sleep(LOOK_S)
-    recovery = Recovery(log, PARTITION, keeper_of(folder, log))
+    recovery = Recovery(log, PARTITION, keeper_of(folder, log), log_refuses=True)
     await Owner(log, PARTITION, recovery, Silent(), system_ms, "control").run()

@@ -73,7 +73,7 @@ class EmbeddedHost:
         self._timers = Timers()
         self._dispatcher = Dispatcher(self.queue, self.log, time.monotonic)
         self.outputs = SchedulerOutputs(self.queue, self._dispatcher, self._timers)
-        self.recovery = Recovery(self.log, PARTITION, keeper_of(folder, self.log, snapshot_bytes))
+        self.recovery = Recovery(self.log, PARTITION, keeper_of(folder, self.log, snapshot_bytes), log_refuses=True)
         self.owner = Owner(self.log, PARTITION, self.recovery, self.outputs, system_ms, self.process)
         self.workers = WorkerProcess(
             registry, self.queue, self.log, self.reader, process=self.process, clock=system_ms, now_s=time.monotonic

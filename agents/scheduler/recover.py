@@ -13,12 +13,12 @@ from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.body import decode_body
 from dagbok.events.commit import split_value
 from dagbok.events.envelope import command_hash
-from dagbok.events.errors import LogLost
+from dagbok.events.errors import LogCorrupt, LogLost
 from dagbok.events.log.port import COMMANDS, EVENTS, Log
 from dagbok.events.rule import Position
 from dagbok.events.run.events import Event
 from dagbok.projections.partition import PartitionState, apply
-from dagbok.projections.reading import read_effective
+from dagbok.projections.reading import Tally, read_effective
 
 logger = structlog.get_logger(__name__)
 
@@ -72,10 +72,12 @@ class NoSnapshots:
 
 
 class Recovery:
-    """Gives the owner a state that it may go on from."""
+    """Gives the owner a state that it may go on from. `log_refuses`: every append to this log is refused unless it
+    stands where its writer expects it, so a record that does not count can only be a damaged one."""
 
-    def __init__(self, log: Log, partition: int, keeper: Keeper) -> None:
+    def __init__(self, log: Log, partition: int, keeper: Keeper, *, log_refuses: bool = False) -> None:
         self._log, self._partition, self._keeper = log, partition, keeper
+        self._log_refuses = log_refuses
 
     async def fold(self) -> PartitionState:
         """The state at the end of `events`. Other tasks run in between, at least every few hundred commits.
@@ -83,9 +85,14 @@ class Recovery:
         Raises `LogLost` when records are missing, `FormatTooNew` or `LogCorrupt` when they cannot be read.
         """
         state = await self._keeper.load()
-        folded = 0
+        folded, tally = 0, Tally()
         while True:
-            position, commits = await read_effective(self._log, self._partition, state.position, READ_COMMITS)
+            position, commits = await read_effective(self._log, self._partition, state.position, READ_COMMITS, tally)
+            if tally.void and self._log_refuses:
+                raise LogCorrupt(
+                    f"events[{self._partition}] was altered: a record behind offset {position.head_offset} does not "
+                    "follow on those before it"
+                )
             for commit in commits:
                 if commit.seal.stream is not None:
                     self._keeper.thaw(state, commit.seal.stream)
