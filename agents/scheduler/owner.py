@@ -190,6 +190,7 @@ class Owner:
         ahead_s = (record.append_ms - self._clock()) // 1000
         return LogCorrupt(
             f"the command at {self._partition}:{record.offset} was appended {ahead_s} s in the future",
+            code=Code.CLOCK_AHEAD,
             advice="set the clock of this machine, or wait until it has caught up",
         )
 
