@@ -1,0 +1,76 @@
+"""A run that is left to fair workers, verifiers, clocks and operators comes to its end from wherever it is."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dagbok.events.run import commands as c
+from dagbok.events.run.events import CommandRefused
+from dagbok.projections.task_graph.state import CLOSED_RUN, RunState
+from dagbok.testing import act, candidate
+from tests.support.histories import random_history
+from tests.support.logbuilder import LogBuilder
+from tests.support.scale import scale
+
+histories = st.builds(random_history, st.integers(0, 2**32), st.integers(0, 200))
+examples = settings(max_examples=scale(40, 3_000), deadline=None)
+
+
+@examples
+@given(histories)
+def test_fair_workers_bring_every_run_to_its_end(history: LogBuilder) -> None:
+    """Succeeded, unless a task had failed before, or lost the last attempt that it may lose. Nothing waits for a
+    command that nobody would think of."""
+    for run in list(history.state.runs.values()):
+        failed_before = set(run.failed)
+        _drive(history, run, resolve=True)
+        assert run.status in CLOSED_RUN
+        assert {code for id, code in run.failed.items() if id not in failed_before} <= {"poison"}
+        assert run.status != "failed" or run.failed
+
+
+@examples
+@given(histories)
+def test_without_a_person_every_run_ends_or_says_that_it_is_blocked(history: LogBuilder) -> None:
+    for run in list(history.state.runs.values()):
+        _drive(history, run, resolve=False)
+        assert run.status in CLOSED_RUN or (run.status == "blocked" and run.blocked)
+
+
+def _drive(history: LogBuilder, run: RunState, *, resolve: bool) -> None:
+    """Answer whatever is asked, the oldest first, until nothing is asked. Every command has an effect."""
+    if run.status == "paused":
+        _send(history, run, c.ResumeRun())
+    for _ in range(10 * len(run.tasks) + 10):
+        command = _next(history, run, resolve=resolve)
+        if command is None:
+            return
+        _send(history, run, command)
+    raise AssertionError("a run that makes progress with every command has to end some time")
+
+
+def _next(history: LogBuilder, run: RunState, *, resolve: bool) -> c.RunCommand | None:
+    if run.status in CLOSED_RUN:
+        return None
+    for id in run.active:
+        attempt = run.tasks[id].attempt
+        if attempt is None:
+            continue
+        if attempt.claim is not None and attempt.lease_until_ms <= history.now_ms:
+            return act.fire_timer(run, "lease", id)
+        if attempt.kind == "verify":
+            return act.submit_verdict(run, id, "pass")
+        return act.submit_outcome(run, id, candidate({"of": id}))
+    if run.backoffs:
+        task = run.backoffs[0][2]
+        history.now_ms = max(history.now_ms, run.tasks[task].due_ms)
+        return act.fire_timer(run, "backoff", task)
+    if run.blocked and resolve:
+        return c.ResolveBlock(next(iter(run.blocked)))
+    return None
+
+
+def _send(history: LogBuilder, run: RunState, command: c.RunCommand) -> None:
+    events = history.send(run.run, command)
+    assert not isinstance(events[0], CommandRefused), events[0]
