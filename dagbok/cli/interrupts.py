@@ -6,11 +6,13 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from collections.abc import Coroutine
 from typing import TypeVar
 
 T = TypeVar("T")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+THREAD_GRACE_S = 0.2
 
 
 class Interrupted(Exception):
@@ -24,6 +26,18 @@ class Interrupted(Exception):
     def status(self) -> int:
         """The exit status by custom: 130 for Ctrl-C, 143 for SIGTERM."""
         return 128 + self.number
+
+
+def leave_threads(status: int) -> None:
+    """End the process now if functions in threads still run: they cannot be stopped, and the interpreter would wait
+    for them."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(THREAD_GRACE_S)
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(status)
 
 
 async def interruptible(work: Coroutine[object, object, T]) -> T:

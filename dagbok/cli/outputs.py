@@ -20,6 +20,7 @@ SUFFIXES = {
     "application/yaml": ".yaml",
     "application/x-ndjson": ".jsonl",
 }
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}$")
 _UNFIT = re.compile(r"[^\w.,+=@ -]+")
 
 
@@ -52,7 +53,7 @@ def export(result: RunResult, data: Path) -> list[OutputFile]:
 def file_name(name: str, media_type: str) -> str:
     """The name of an artifact as a file name, with the suffix of its media type unless it has one."""
     fit = _fit(name)
-    if Path(fit).suffix:
+    if _SUFFIX.search(fit):
         return fit
     plain = media_type.partition(";")[0].strip().lower()
     return fit + (SUFFIXES.get(plain) or mimetypes.guess_extension(plain) or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from types import ModuleType
@@ -55,6 +56,12 @@ class PoolWorkers:
         """Serve the pool."""
         self._locks.acquire()
         self._workers.start([self._pool])
+
+    async def failed(self) -> None:
+        """Wait for ever, unless a part of it fails: then raise its error."""
+        done, _ = await asyncio.wait(self._workers.services, return_when=asyncio.FIRST_COMPLETED)
+        for service in done:
+            service.result()
 
     async def stop(self) -> None:
         """Hand back what runs."""

@@ -17,7 +17,7 @@ from typing import TypedDict
 from dagbok.cli import say
 from dagbok.cli.ending import Ended, tell
 from dagbok.cli.entry import Entry, call_main, main_app
-from dagbok.cli.interrupts import Interrupted, interruptible
+from dagbok.cli.interrupts import Interrupted, interruptible, leave_threads
 from dagbok.cli.module_file import load_all, load_file, pool_of
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.outputs import export
@@ -62,6 +62,7 @@ def run_file(
         return asyncio.run(interruptible(_run_and_tell(session, quiet=quiet, as_json=how.json)))
     except Interrupted as interrupted:
         say.note("interrupted: the same command goes on where it was")
+        leave_threads(interrupted.status)
         return interrupted.status
 
 

@@ -11,7 +11,7 @@ from types import ModuleType
 import structlog
 
 from dagbok import logs
-from dagbok.cli.interrupts import Interrupted, interruptible
+from dagbok.cli.interrupts import Interrupted, interruptible, leave_threads
 from dagbok.cli.module_file import load_all, pool_of
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.pools import PoolWorkers, registry_of, shared_definitions
@@ -31,6 +31,7 @@ def serve(imports: Sequence[str], place: Place | None, output: Output | None) ->
         asyncio.run(interruptible(_serve(settings, modules)))
     except Interrupted as interrupted:
         logger.info("up.stopped", signal=str(interrupted))
+        leave_threads(0)
     return 0
 
 
@@ -47,7 +48,7 @@ async def _serve(settings: Settings, modules: Sequence[ModuleType]) -> None:
             for each in workers:
                 each.start()
             logger.info("up.serving", folder=str(settings.data), pools=["default", *pools])
-            await host.first(_for_ever())
+            await host.first(_failure(workers))
         finally:
             logger.info("up.stopping")
             await asyncio.gather(*[each.stop() for each in workers])
@@ -58,5 +59,18 @@ def by_pool(modules: Sequence[ModuleType]) -> Mapping[str, ModuleType]:
     return {pool_of(Path(module.__file__)): module for module in modules if module.__file__}
 
 
-async def _for_ever() -> None:
-    await asyncio.Event().wait()
+async def _failure(workers: Sequence[PoolWorkers]) -> None:
+    """Of the first of them that fails; the host watches its own."""
+    never = asyncio.Event()
+    watching = [asyncio.create_task(each.failed()) for each in workers] or [asyncio.create_task(_wait(never))]
+    try:
+        done, _ = await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in watching:
+            task.cancel()
+
+
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()

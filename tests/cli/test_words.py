@@ -1,0 +1,208 @@
+"""Settings, logs, exit statuses and text: what the words of the command line are."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import structlog
+
+from dagbok import logs
+from dagbok.cli.app import build
+from dagbok.cli.exits import Exit, exit_of_code, exit_of_status
+from dagbok.cli.outputs import file_name
+from dagbok.cli.progress import Meter, Plain
+from dagbok.cli.quiet import TOLD_BY_COMMANDS, quiet_logs
+from dagbok.cli.text import clean, columns, counts, duration, short
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
+from dagbok.settings import Settings
+from tests.cli.conftest import Call
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+
+
+def test_settings_come_from_variables() -> None:
+    found = Settings.from_environment(
+        {"DAGBOK_DATA": "/d", "DAGBOK_TENANT": "acme", "DAGBOK_DEBUG": "Yes", "DAGBOK_LOG_LEVEL": "INFO", "OTHER": "x"}
+    )
+    assert found == Settings(data=Path("/d"), tenant="acme", debug=True, log_level="info")
+
+
+def test_an_empty_variable_counts_as_absent() -> None:
+    assert Settings.from_environment({"DAGBOK_TENANT": " ", "DAGBOK_LOG_FORMAT": ""}) == Settings()
+
+
+@pytest.mark.parametrize("name", ["LOG_LEVEL", "LOG_FORMAT", "DEBUG"])
+def test_a_wrong_variable_is_named(name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"DAGBOK_{name} is 'loud'") as caught:
+        Settings.from_environment({f"DAGBOK_{name}": "loud"})
+    assert caught.value.code is Code.USAGE
+
+
+@pytest.mark.parametrize("option", ["--tenant", "--project"])
+def test_a_tenant_or_project_that_is_no_id_is_a_usage_error(call: Call, tmp_path: Path, option: str) -> None:
+    said = call("ls", "--data", str(tmp_path), option, "a/b")
+    assert said.status == 2
+    assert f"check {option} and DAGBOK_" in said.err
+
+
+def test_every_code_has_a_status_of_the_table() -> None:
+    assert {exit_of_code(code) for code in Code} == {Exit.USAGE, Exit.REFUSED, Exit.BUSY, Exit.STORAGE, Exit.INTERNAL}
+
+
+@pytest.mark.parametrize(("status", "found"), [("succeeded", 0), ("failed", 1), ("cancelled", 1), ("blocked", 4)])
+def test_every_end_of_a_run_has_a_status(status: str, found: int) -> None:
+    assert exit_of_status(status) == found
+
+
+def test_the_page_lists_every_command_setting_and_status() -> None:
+    page = PAGE.read_text()
+    for field in Settings.__dataclass_fields__:
+        assert f"`DAGBOK_{field.upper()}`" in page
+    for status in Exit:
+        assert re.search(rf"^\| {status.value} \|", page, re.MULTILINE), status
+    for command in build():
+        assert command.startswith("-") or f"dagbok {command}" in page, command
+
+
+@pytest.mark.parametrize("arguments", [["nope"], ["ls", "--nope"], ["show", "a", "b"], ["run"], ["resolve", "last"]])
+def test_wrong_usage_is_one_line(call: Call, arguments: list[str]) -> None:
+    said = call(*arguments)
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith("DAGBOK-USAGE: ")
+    assert "--help" in said.err
+    assert len(said.err.splitlines()) == 1
+    assert call(*arguments, "--json").error["code"] == "usage"
+
+
+def test_help_and_version(call: Call) -> None:
+    assert call("--version").out == "dagbok 0.1.0\n"
+    assert call().out == call("--help").out
+    assert "Exit status:" in call("--help").out
+    for command in ("up", "ls", "show", "events", "artifact get", "pause", "resolve"):
+        assert f"dagbok {command}" in call(*command.split(), "--help").out
+
+
+def test_a_bug_is_one_line_too(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dagbok.cli.show.list_runs", lambda *_: 1 / 0)
+    said = call("ls")
+    assert said.status == Exit.INTERNAL
+    assert said.err == (
+        "DAGBOK-INTERNAL-ERROR: ZeroDivisionError: division by zero — run it again with --debug and report it\n"
+    )
+    assert "Traceback" in call("ls", "--debug").err
+
+
+def test_services_log_json_with_their_ids() -> None:
+    stream = io.StringIO()
+    logs.configure("info", "auto", stream=stream, pid=7)
+    log = structlog.get_logger("dagbok.somewhere")
+    log.debug("not.told")
+    log.info("told", run="abc")
+    try:
+        raise ValueError("bad")
+    except ValueError:
+        log.exception("broke")
+    first, second = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert (first["event"], first["level"], first["run"], first["pid"]) == ("told", "info", "abc", 7)
+    assert "ValueError: bad" in second["exception"]
+
+
+def test_commands_log_only_what_they_do_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet_logs(Settings())
+    for name in TOLD_BY_COMMANDS:
+        assert import_module(name).__name__ == name
+        structlog.get_logger(name).error("told.otherwise")
+    log = structlog.get_logger("dagbok.agents.scheduler.owner")
+    log.info("not.told")
+    assert capsys.readouterr().err == ""
+    log.warning("owner.doubt", exc_info=ValueError("bad"))
+    told = capsys.readouterr().err
+    assert "owner.doubt" in told
+    assert "ValueError" not in told
+    quiet_logs(Settings(log_level="info"))
+    structlog.get_logger(TOLD_BY_COMMANDS[0]).info("told.now")
+    assert "told.now" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ms", "said"),
+    [(3.4, "3 ms"), (1_234, "1.2 s"), (99_900, "99.9 s"), (125_000, "2 m 05 s"), (3_780_000, "1 h 03 m"), (-1, "0 ms")],
+)
+def test_durations(ms: float, said: str) -> None:
+    assert duration(ms) == said
+
+
+def test_text_from_elsewhere_is_one_line_without_control_characters() -> None:
+    assert clean("a\x1b[31m\r\nb\u202ec") == "a [31m b c"
+    assert clean("x" * 50, 10) == "x" * 9 + "…"
+
+
+def test_only_derived_ids_are_shortened() -> None:
+    assert short("0123456789abcdef" * 2) == "0123456789ab"
+    assert short("chapter-with-a-long-name-of-its-own") == "chapter-with-a-long-name-of-its-own"
+
+
+def test_counts_leave_out_zeros_and_keep_their_order() -> None:
+    assert counts([("failed", 1), ("ready", 0), ("verified", 2)]) == "2 verified, 1 failed"
+
+
+def test_columns_stand_under_each_other() -> None:
+    assert list(columns([["a", "bb"], ["ccc", "d"]])) == ["a    bb", "ccc  d"]
+    assert list(columns([])) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type", "found"),
+    [
+        ("result", "application/json", "result.json"),
+        ("page", "text/markdown; charset=utf-8", "page.md"),
+        ("report.md", "text/markdown", "report.md"),
+        ("data", "application/octet-stream", "data.bin"),
+        ("thing", "application/x-no-such-type", "thing"),
+        ("../../etc/passwd", "text/plain", "_.._etc_passwd.txt"),
+        ("..", "text/plain", "artifact.txt"),
+        (".hidden", "text/plain", "hidden.txt"),
+    ],
+)
+def test_artifacts_become_files_that_stay_in_their_folder(name: str, media_type: str, found: str) -> None:
+    assert file_name(name, media_type) == found
+
+
+class Standing:
+    """A run as a progress display sees it."""
+
+    def __init__(self) -> None:
+        self.state, self.tasks, self.nobody = "running", {"verified": 1, "running": 2}, list[str]()
+
+    def status(self) -> str:
+        return self.state
+
+    def counts(self) -> dict[str, int]:
+        return self.tasks
+
+    def unserved(self) -> list[str]:
+        return self.nobody
+
+
+def test_progress_is_told_when_something_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    now, time_s = Standing(), iter(range(100))
+    plain = Plain(Meter("f" * 32, now, lambda: float(next(time_s))))
+    plain.tell()
+    assert capsys.readouterr().err == "ffffffffffff running  1 of 3 verified, 2 running  0/s  1.0 s\n"
+    plain.tell()
+    assert capsys.readouterr().err == ""
+    now.tasks = {"verified": 3}
+    plain.tell()
+    assert capsys.readouterr().err == "ffffffffffff running  3 of 3 verified  1/s  3.0 s\n"
+    now.state = "paused"
+    plain.tell()
+    assert "to go on: dagbok resume ffffffffffff" in capsys.readouterr().err
+    now.state, now.nobody = "running", ["worker 'x'"]
+    plain.tell()
+    assert "no process serves worker 'x'" in capsys.readouterr().err
