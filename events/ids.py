@@ -6,6 +6,7 @@ Derived ids make commands repeatable: whoever sends the same command again names
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
@@ -41,6 +42,7 @@ def run_stream(run: str) -> str:
     return "run:" + run
 
 
+@lru_cache(1024)
 def partition_of(stream: str, partitions: int) -> int:
     """The partition of a stream: first 8 bytes of SHA-256, big-endian, modulo the count. Fixed for ever."""
     return int.from_bytes(sha256(stream.encode()).digest()[:8], "big") % partitions

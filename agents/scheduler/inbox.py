@@ -37,16 +37,16 @@ def read_envelope(record: StoredRecord) -> Command:
         command = decode_command(record.value)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Unreadable(f"no command envelope: {error}") from error
-    texts = (
-        command.type,
-        command.id,
-        command.tenant,
-        command.project,
-        command.stream,
-        command.actor,
-        command.cause or "",
+    longest = max(
+        len(command.type),
+        len(command.id),
+        len(command.tenant),
+        len(command.project),
+        len(command.stream),
+        len(command.actor),
+        len(command.cause or ""),
     )
-    if any(len(text) > MAX_FIELD_CHARS for text in texts):
+    if longest > MAX_FIELD_CHARS:
         raise Unreadable(f"a field of the envelope is longer than {MAX_FIELD_CHARS} characters")
     if not 0 <= command.first_sent_ms < MAX_TIME_MS:
         raise Unreadable(f"first_sent_ms is no time: {command.first_sent_ms}")

@@ -104,7 +104,7 @@ def _conclude(run: RunState) -> Iterator[Event]:
     elif run.failed and run.bound().failure_policy == "fail_fast":
         yield from close_active(run, "run_failed")
         yield RunFailed(*_cause(run.failed))
-    elif any(run.counts.get(status) for status in ACTIVE_TASK):
+    elif run.active or any(run.counts.get(status) for status in ACTIVE_TASK):
         return
     elif run.blocked:
         yield RunBlocked(*_cause(run.blocked))
