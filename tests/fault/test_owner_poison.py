@@ -16,7 +16,6 @@ from dagbok.agents.scheduler.recover import NoSnapshots, Recovery
 from dagbok.events.body import decode_body
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Command, Sender, command_record, run_command
-from dagbok.events.errors import LogCorrupt, LogLost
 from dagbok.events.log.memory import MemoryLog
 from dagbok.events.log.port import COMMANDS, EVENTS, Record
 from dagbok.events.rule import GENESIS
@@ -188,74 +187,6 @@ async def test_a_commit_above_the_limit_is_refused_as_too_large(monkeypatch: pyt
     assert refusal.code == Code.TOO_LARGE
 
 
-async def test_the_owner_stops_before_a_command_that_is_far_ahead_of_its_clock_and_decides_all_before_it() -> None:
-    now_ms = START_MS * 2
-    log = MemoryLog(clock=lambda: now_ms)
-    await log.append(COMMANDS, 0, [command_record(envelope(start(task("a")), at_ms=now_ms))])
-    now_ms += 6 * 60 * 1000
-    await log.append(COMMANDS, 0, [command_record(envelope(at_ms=now_ms))])
-    running = RunningOwner(log, Outlet(), 1)
-    with pytest.raises(LogCorrupt, match="in the future"):
-        async with asyncio.timeout(TIMEOUT_S):
-            await running.decided(1)
-    assert running.owner.state.position.last_command_offset == 0
-    assert image(running.owner.state) == image(await Recovery(log, 0, NoSnapshots(0)).fold())
-
-
-async def test_commands_that_were_removed_undecided_halt_the_owner() -> None:
-    async with partition() as log:
-        pass
-    await log.append(COMMANDS, 0, [command_record(envelope(id=f"id-{number}")) for number in range(3)])
-    await log.delete_before(COMMANDS, 0, 3)
-    await halts(log, "removed undecided")
-
-
-async def test_commands_that_were_removed_under_a_running_owner_halt_it() -> None:
-    async with partition() as log:
-        running = RunningOwner(Gap(log), Outlet(), 1)
-        with pytest.raises(LogLost, match="removed undecided"):
-            async with asyncio.timeout(TIMEOUT_S):
-                await running.decided(5)
-
-
-async def test_commands_that_end_below_what_is_decided_halt_the_owner() -> None:
-    async with partition() as log:
-        pass
-    other = MemoryLog(clock=lambda: START_MS)
-    await other.append(EVENTS, 0, [Record(r.key, r.value) for r in await log.read(EVENTS, 0, 0, 100)])
-    await halts(other, "end at 0")
-
-
-async def test_another_command_than_the_one_that_was_decided_halts_the_owner() -> None:
-    async with partition() as log:
-        pass
-    other = MemoryLog(clock=lambda: START_MS)
-    await other.append(EVENTS, 0, [Record(r.key, r.value) for r in await log.read(EVENTS, 0, 0, 100)])
-    await other.append(COMMANDS, 0, [command_record(envelope(id="another"))])
-    await halts(other, "not the one that was decided")
-
-
-async def test_decided_commands_may_be_removed() -> None:
-    async with partition() as log:
-        pass
-    await log.delete_before(COMMANDS, 0, 1)
-    state = await Recovery(log, 0, NoSnapshots(0)).fold()
-    assert state.position.last_command_offset == 0
-
-
-class Gap(MemoryLog):
-    """Shows the log of another, with a hole that was torn after the owner took it over."""
-
-    def __init__(self, log: MemoryLog) -> None:
-        super().__init__()
-        self.__dict__.update(log.__dict__)
-
-    async def wait(self, topic: object, partition: int, offset: int, timeout_s: float | None = None) -> bool:
-        await self.append(COMMANDS, 0, [command_record(envelope(id=f"id-{number}")) for number in range(5)])
-        await self.delete_before(COMMANDS, 0, offset + 2)
-        return True
-
-
 @asynccontextmanager
 async def partition() -> AsyncIterator[MemoryLog]:
     """A log with an owner and one run, `run-1` of acme. At the end every command is decided once, and the owner's state
@@ -302,11 +233,3 @@ async def effective(log: MemoryLog) -> list[Event]:
     """Every event that counts."""
     commits = (await read_effective(log, 0, GENESIS, 1_000))[1]
     return [e for c in commits for e in decode_body(c.stored_body, c.seal.codec, c.seal.raw_size)]
-
-
-async def halts(log: MemoryLog, why: str) -> None:
-    """An owner that takes the partition over refuses to."""
-    running = RunningOwner(log, Outlet(), 1)
-    with pytest.raises(LogLost, match=why):
-        async with asyncio.timeout(TIMEOUT_S):
-            await running.decided(100)
