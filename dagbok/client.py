@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
@@ -144,12 +144,31 @@ class Dagbok:
 
     async def wait(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
         """The result once the run succeeded, failed or was cancelled, or is blocked until a person acts."""
-        found = await self._until(run, tenant, project, lambda state: state.status in SETTLED)
-        return result_of(found, self._host.reader)
+        stream, reader = run_stream(run), self._host.reader
+        settled: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
 
-    def result(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
-        """The run as it stands now. Raises `Refused` (`not_found`)."""
-        return result_of(self._find(run, tenant, project), self._host.reader)
+        def look(state: PartitionState, batch: Sequence[Decided]) -> None:
+            found = state.run_of(stream)
+            if found is None or found.status not in SETTLED or settled.done():
+                return
+            try:
+                settled.set_result(result_of(found, reader))
+            except Exception as error:  # of the caller's, not of the owner that tells
+                settled.set_exception(error)
+
+        async with self._confirmed(run, tenant, project) as found:
+            if found.status in SETTLED:
+                return result_of(found, reader)
+            unwatch = self._host.outputs.watch(look)
+        try:
+            return await self._host.first(_result(settled))
+        finally:
+            unwatch()
+
+    async def result(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
+        """The run as it stands now, confirmed. Raises `Refused` (`not_found`)."""
+        async with self._confirmed(run, tenant, project) as found:
+            return result_of(found, self._host.reader)
 
     async def pause(
         self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
@@ -182,11 +201,12 @@ class Dagbok:
         return await self._send(run, SetLimits(limits), tenant, project)
 
     def progress(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Mapping[str, int]:
-        """Tasks per status, now. Raises `Refused` (`not_found`)."""
+        """Tasks per status, to be shown: what was just decided may still be on its way to the disk. Raises `Refused`
+        (`not_found`)."""
         return {status: count for status, count in self._find(run, tenant, project).counts.items() if count}
 
     def status(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunStatus | None:
-        """How the run stands; None when this tenant and project have none of this id."""
+        """How the run stands, to be shown, as in `progress`; None when this tenant and project have none of this id."""
         try:
             return self._find(run, tenant, project).status
         except Refused:
@@ -210,29 +230,21 @@ class Dagbok:
         return answer
 
     def _find(self, run: str, tenant: str, project: str) -> RunState:
-        state = self._host.owner.state
-        self._host.recovery.thaw(state, run_stream(run))
-        found = state.run_of(run_stream(run))
+        """The run as it is in memory, or a copy of it: nothing that readers do may move it."""
+        stream = run_stream(run)
+        found = self._host.owner.state.run_of(stream) or self._host.recovery.peek(stream)
         if found is None or (found.tenant, found.project) != (tenant, project):
             raise Refused(Code.NOT_FOUND, f"there is no run {run} in {tenant}/{project}")
         return found
 
-    async def _until(self, run: str, tenant: str, project: str, holds: Callable[[RunState], bool]) -> RunState:
-        done = asyncio.Event()
-
-        def look(state: PartitionState, batch: Sequence[Decided]) -> None:
-            found = state.run_of(run_stream(run))
-            if found is None or holds(found):
-                done.set()
-
-        unwatch = self._host.outputs.watch(look)
-        try:
-            if not holds(self._find(run, tenant, project)):
-                await self._host.first(_wait(done))
-            return self._find(run, tenant, project)
-        finally:
-            unwatch()
+    @asynccontextmanager
+    async def _confirmed(self, run: str, tenant: str, project: str) -> AsyncIterator[RunState]:
+        """The run between two batches, when everything in it is surely in the log."""
+        async with self._host.owner.between_batches:
+            if self._host.failure.done():
+                raise self._host.failure.result()
+            yield self._find(run, tenant, project)
 
 
-async def _wait(event: asyncio.Event) -> None:
-    await event.wait()
+async def _result(future: asyncio.Future[RunResult]) -> RunResult:
+    return await future

@@ -94,6 +94,9 @@ class Owner:
                 return await self._step()
             except (DagbokError, OSError, StateBroken) as error:
                 if not error_is_doubt(error):
+                    # Nobody may go on with a state that is perhaps not in the log.
+                    self.recovered.clear()
+                    self.state = PartitionState(self._partition)
                     raise
                 logger.warning("owner.doubt", partition=self._partition, error=str(error))
             await asyncio.sleep(min(DOUBT_PAUSE_S * 2.0 ** min(doubts, 30), LONGEST_DOUBT_PAUSE_S))

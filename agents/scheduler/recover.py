@@ -19,6 +19,7 @@ from dagbok.events.rule import Position
 from dagbok.events.run.events import Event
 from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.reading import Tally, read_effective
+from dagbok.projections.task_graph.state import RunState
 
 logger = structlog.get_logger(__name__)
 
@@ -34,6 +35,10 @@ class Keeper(Protocol):
 
     def thaw(self, state: PartitionState, stream: str) -> None:
         """Bring a run back into memory before something is decided or folded for it."""
+        ...
+
+    def peek(self, stream: str) -> RunState | None:
+        """A copy of a run that is kept outside of memory, for readers; none when it is not."""
         ...
 
     def note(self, state: PartitionState, stream: str | None, events: Sequence[Event], size_bytes: int) -> None:
@@ -60,6 +65,10 @@ class NoSnapshots:
 
     def thaw(self, state: PartitionState, stream: str) -> None:
         """Every run is in memory."""
+
+    def peek(self, stream: str) -> RunState | None:
+        """Every run is in memory."""
+        return None
 
     def note(self, state: PartitionState, stream: str | None, events: Sequence[Event], size_bytes: int) -> None:
         """Nothing is kept."""
@@ -111,6 +120,10 @@ class Recovery:
     def thaw(self, state: PartitionState, stream: str) -> None:
         """See `Keeper.thaw`."""
         self._keeper.thaw(state, stream)
+
+    def peek(self, stream: str) -> RunState | None:
+        """See `Keeper.peek`."""
+        return self._keeper.peek(stream)
 
     def confirmed(self, state: PartitionState, batch: Sequence[Decided]) -> None:
         """These commits are in the log and in `state`; a snapshot is taken when one is due."""

@@ -18,6 +18,7 @@ from dagbok.projections.snapshots.dirty import DirtySegments
 from dagbok.projections.snapshots.loader import UNREADABLE, load_run, load_state, read_manifests
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, encode_manifest
 from dagbok.projections.snapshots.sharing import Sharing
+from dagbok.projections.task_graph.state import RunState
 
 logger = structlog.get_logger(__name__)
 
@@ -83,6 +84,15 @@ class SnapshotKeeper:
                 self._slots.clear(slot)
             raise StorageFailed(f"the snapshot of {stream} is damaged: {error}") from error
         del self._cold[stream]
+
+    def peek(self, stream: str) -> RunState | None:
+        """A copy of a run that lies as parts, for readers; none when it does not. Raises like `thaw`, but gives nothing
+        up."""
+        parts = self._cold.get(stream)
+        try:
+            return None if parts is None else load_run(parts, self._store, Sharing())
+        except UNREADABLE as error:
+            raise StorageFailed(f"the snapshot of {stream} is damaged: {error}") from error
 
     def note(self, state: PartitionState, stream: str | None, events: Sequence[Event], size_bytes: int) -> None:
         """A commit was folded into `state`."""

@@ -147,7 +147,7 @@ async def test_what_a_killed_process_held_runs_again_without_waiting_for_its_lea
     await killed.wait()
     async with hosted(tmp_path, waits) as dagbok:
         await until(dagbok, lambda: dagbok.status(run) == "succeeded")
-        assert dagbok.result(run).json() == 2
+        assert (await dagbok.result(run)).json() == 2
         assert len(await events_of(dagbok, AttemptLost)) == 1
 
 

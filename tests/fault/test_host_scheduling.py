@@ -129,11 +129,11 @@ async def test_a_foreign_tenant_sees_and_touches_nothing(tmp_path: Path) -> None
 
 async def _sees_nothing(dagbok: Dagbok, run: str, tenant: str, project: str) -> None:
     assert dagbok.status(run, tenant=tenant, project=project) is None
-    for look in (dagbok.progress, dagbok.result, dagbok.unserved):
+    for look in (dagbok.progress, dagbok.unserved):
         with pytest.raises(Refused) as hidden:
             look(run, tenant=tenant, project=project)
         assert hidden.value.code == Code.NOT_FOUND
-    for steer in (dagbok.pause, dagbok.resume, dagbok.cancel, dagbok.wait):
+    for steer in (dagbok.pause, dagbok.resume, dagbok.cancel, dagbok.wait, dagbok.result):
         with pytest.raises(Refused) as refused:
             await steer(run, tenant=tenant, project=project)
         assert refused.value.code == Code.NOT_FOUND

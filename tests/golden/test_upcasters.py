@@ -53,7 +53,7 @@ def version_two(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, str], RunPaus
         return {"reason": data["cause"]}
 
     monkeypatch.setattr(RunPaused, "version", 2)
-    monkeypatch.setitem(UPCASTERS, ("RunPaused", 1), step)  # type: ignore[arg-type]
+    monkeypatch.setitem(UPCASTERS, ("RunPaused", 1), step)
 
     def read(version: int, data: str) -> RunPaused:
         body = f'{{"events":[{{"type":"RunPaused","version":{version},"data":{data}}}]}}'.encode()
