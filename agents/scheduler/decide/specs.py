@@ -12,7 +12,7 @@ from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.ids import ID_PATTERN
-from dagbok.events.run.values import Pinned, Spec, SpecEntry
+from dagbok.events.run.values import NULL, Pinned, Spec, SpecEntry
 from dagbok.projections.task_graph.shared import shared
 
 MAX_KEY_CHARS = 256
@@ -84,18 +84,27 @@ def _shape_problem(spec: Spec) -> str | None:
         return "an id is 1 to 128 of the characters A-Z a-z 0-9 . _ -"
     if not spec.goal.strip():
         return "the goal is blank"
-    for name, key in (("worker", spec.worker), ("verifier", spec.verifier), ("pool", spec.pool)):
-        if not key.strip() or len(key) > MAX_KEY_CHARS:
-            return f"the {name} is blank or longer than {MAX_KEY_CHARS} characters"
+    if not (_is_key(spec.worker) and _is_key(spec.verifier) and _is_key(spec.pool)):
+        name = next(name for name in ("worker", "verifier", "pool") if not _is_key(getattr(spec, name)))
+        return f"the {name} is blank or longer than {MAX_KEY_CHARS} characters"
     if spec.id in spec.depends_on:
         return "it depends on itself"
-    numbers = (spec.timeout_ms, spec.lease_ms, spec.max_attempts)
-    if any(number is not None and not 0 < number <= MAX_NUMBER for number in numbers):
+    if not (_is_count(spec.timeout_ms) and _is_count(spec.lease_ms) and _is_count(spec.max_attempts)):
         return f"timeout, lease and attempts must be above zero and at most {MAX_NUMBER}"
     if abs(spec.priority) > MAX_PRIORITY:
         return f"the priority is not within {MAX_PRIORITY} of zero"
     return None
 
 
+def _is_key(text: str) -> bool:
+    return len(text) <= MAX_KEY_CHARS and not text.isspace() and text != ""
+
+
+def _is_count(number: int | None) -> bool:
+    return number is None or 0 < number <= MAX_NUMBER
+
+
 def _payload(spec: Spec, name: str, text: msgspec.Raw) -> msgspec.Raw:
+    if text is NULL:
+        return NULL
     return canonical_payload(f"task {spec.id}, {name}", text, Code.INVALID_SPEC)
