@@ -49,10 +49,15 @@ def encode_body(events: Sequence[Event]) -> tuple[bytes, Codec, int]:
     raw = b'{"events":[' + items + b"]}"
     if len(raw) <= COMPRESS_ABOVE_BYTES:
         return raw, "json", len(raw)
-    stored = zstandard.ZstdCompressor(level=3).compress(raw)
+    stored = compress(raw)
     if len(raw) > MAX_RAW_BYTES or len(stored) > MAX_STORED_BYTES:
         raise TooLarge(f"a commit of {len(raw)} bytes ({len(stored)} stored) is above the limit")
     return stored, "json+zstd", len(raw)
+
+
+def compress(raw: bytes) -> bytes:
+    """As bodies are."""
+    return zstandard.ZstdCompressor(level=3).compress(raw)
 
 
 def decode_body(stored: bytes | memoryview, codec: str, raw_size: int) -> list[Event]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dagbok.events.codes import Code
 from dagbok.events.commit import Commit, Seal
 from dagbok.events.errors import LogCorrupt
 from dagbok.events.ids import ZERO_HASH
@@ -23,10 +24,12 @@ REMEMBER_MS = 7 * 24 * 3600 * 1000
 
 
 class Remembered(msgspec.Struct, frozen=True, gc=False):
-    """The first answer to a client's command: the commit, log time, and the code when it was refused."""
+    """The first answer to a client's command: the commit, log time, and the code when it was refused. `hash` is that of
+    the command itself: the same id with other content is no repeat."""
 
     offset: int
     now_ms: int
+    hash: str
     code: str | None = None
     events: tuple[str, ...] = ()
 
@@ -99,10 +102,12 @@ def _remember(state: PartitionState, commit: Commit, events: Sequence[Event]) ->
         return
     seal, remembered = commit.seal, state.remembered
     code = first.code if isinstance(first, CommandRefused) else None
+    if code == Code.IDENTITY_REQUIRED:
+        return  # who sent it has no name to be remembered by
     names = tuple(type(event).__name__ for event in events[:20])
     key = remembered_key(seal.tenant, seal.command_id)
     remembered.pop(key, None)  # an id that comes again after its time stands at the end, where the youngest are
-    remembered[key] = Remembered(commit.offset, seal.now_ms, code, names)
+    remembered[key] = Remembered(commit.offset, seal.now_ms, seal.command_hash, code, names)
     while True:
         oldest = next(iter(remembered))
         if remembered[oldest].now_ms >= seal.now_ms - REMEMBER_MS:

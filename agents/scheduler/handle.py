@@ -104,7 +104,7 @@ def _decide(
     try:
         data = read_data(command, record, state.partition, partitions)
         if command.type in CLIENT_COMMANDS:
-            _check_repeat(state, command)
+            _check_repeat(state, command, record)
         if run is None:
             if not isinstance(data, StartRun) or command.stream in state.runs:
                 raise Refused(Code.NOT_FOUND, f"there is no {command.stream} in {command.tenant}/{command.project}")
@@ -126,10 +126,15 @@ def _known_run(state: PartitionState, command: Command) -> RunState | None:
     return run
 
 
-def _check_repeat(state: PartitionState, command: Command) -> None:
+def _check_repeat(state: PartitionState, command: Command, record: StoredRecord) -> None:
     first = state.remembered.get(remembered_key(command.tenant, command.id))
-    if first is not None:
-        raise Repeated(first.offset)
+    if first is None:
+        return
+    if first.hash != command_hash(record.value):
+        raise Refused(
+            Code.IDEMPOTENCY_CONFLICT, f"another command had the id {command.id} before: repeat its very bytes"
+        )
+    raise Repeated(first.offset)
 
 
 def _sealed(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from dagbok.events.body import compress
 from dagbok.events.codes import Code
 from dagbok.events.envelope import ENVELOPE_VERSION, Command, decode_command
 from dagbok.events.errors import Refused
@@ -19,7 +20,14 @@ from dagbok.projections.partition import REMEMBER_MS
 MAX_CLOCK_AHEAD_MS = 5 * 60 * 1000
 MAX_AGE_MS = REMEMBER_MS // 2
 MAX_FIELD_CHARS = 300
+PLAIN_FIELD_CHARS = 100
+"""Seven fields of this length fit into a seal however they are escaped."""
+MAX_FIELDS_BYTES = 5 * 1024
 MAX_TIME_MS = 2**53
+MAX_COMMAND_BYTES = 24 * 1024 * 1024
+MAX_COMPRESSED_BYTES = 7 * 1024 * 1024
+"""What is larger could not be committed; finding that out after deciding it would cost a fold of the whole
+partition."""
 
 NOBODY = Command(
     type="", version=0, id="", tenant="", project="", stream="", actor="", first_sent_ms=0, data=msgspec.Raw(b"null")
@@ -48,9 +56,16 @@ def read_envelope(record: StoredRecord) -> Command:
     )
     if longest > MAX_FIELD_CHARS:
         raise Unreadable(f"a field of the envelope is longer than {MAX_FIELD_CHARS} characters")
+    if longest > PLAIN_FIELD_CHARS and _escaped_bytes(command) > MAX_FIELDS_BYTES:
+        raise Unreadable(f"the fields of the envelope take more than {MAX_FIELDS_BYTES} bytes in a seal")
     if not 0 <= command.first_sent_ms < MAX_TIME_MS:
         raise Unreadable(f"first_sent_ms is no time: {command.first_sent_ms}")
     return command
+
+
+def _escaped_bytes(command: Command) -> int:
+    texts = (command.type, command.id, command.tenant, command.project, command.stream, command.actor, command.cause)
+    return len(msgspec.json.encode(texts))
 
 
 def read_data(command: Command, record: StoredRecord, partition: int, partitions: int) -> RunCommand:
@@ -64,6 +79,7 @@ def read_data(command: Command, record: StoredRecord, partition: int, partitions
     if partition_of(command.stream, partitions) != partition:
         raise Refused(Code.WRONG_PARTITION, f"stream {command.stream} does not live on partition {partition}")
     _check_time(command, record.append_ms)
+    _check_size(record.value)
     known = RUN_COMMANDS.get(command.type)
     if known is None or command.version > known.version or not command.stream.startswith("run:"):
         raise Refused(
@@ -75,6 +91,13 @@ def read_data(command: Command, record: StoredRecord, partition: int, partitions
         return decode_run_command(command.type, command.data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(Code.UNDECODABLE, f"{command.type}: {error}") from error
+
+
+def _check_size(value: bytes) -> None:
+    if len(value) > MAX_COMMAND_BYTES or (
+        len(value) > MAX_COMPRESSED_BYTES and len(compress(value)) > MAX_COMPRESSED_BYTES
+    ):
+        raise Refused(Code.TOO_LARGE, f"a command of {len(value)} bytes is above the limit")
 
 
 def _check_time(command: Command, append_ms: int) -> None:

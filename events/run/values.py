@@ -61,12 +61,14 @@ class VerifierPin(Value, frozen=True):
 
 
 class Pinned(Value, frozen=True):
-    """What a run is bound to for life; changed only by a recorded amendment."""
+    """What a run is bound to for life; changed only by a recorded amendment. `schema_version`: of the words that
+    specs and results are written in."""
 
     verifiers: dict[str, VerifierPin]
     failure_policy: FailurePolicy = "continue_independent"
     max_depth: int = 8
     max_decompositions: int = 1
+    schema_version: int = 1
 
 
 class Limits(Value, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from dagbok.agents.scheduler.decide.cause import By, Repeated
-from dagbok.agents.scheduler.decide.guards import held_attempt, present_attempt
+from dagbok.agents.scheduler.decide.guards import check_claim, held_attempt, present_attempt
 from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.agents.scheduler.decide.retry import retry_review, retry_work
 from dagbok.events.codes import Code
@@ -32,6 +32,7 @@ MAX_TRACEBACK_CHARS = 16_000
 
 def start(run: RunState, command: StartAttempt, by: By) -> Iterator[Event]:
     """The first claim decided binds the epoch; the same claim again is a repeat."""
+    check_claim(command.claim)
     node, attempt = present_attempt(run, command.task, command.epoch, by)
     if attempt.claim == command.claim:
         raise Repeated(attempt.started_by[1])

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dagbok.agents.scheduler.decide.cause import By, Repeated
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
+from dagbok.events.ids import ID_PATTERN
 from dagbok.events.run.values import AttemptKind, Claim
 from dagbok.projections.task_graph.state import CLOSED_RUN, Attempt, RunState, TaskNode
+
+MAX_NONCE_CHARS = 128
 
 
 def known_task(run: RunState, task: str) -> TaskNode:
@@ -39,10 +42,21 @@ def present_attempt(run: RunState, task: str, epoch: int, by: By) -> tuple[TaskN
     return node, attempt
 
 
+def check_claim(claim: Claim) -> None:
+    """A claim names its process by an id: hosts make lock files of it, and its path must stay theirs."""
+    if (
+        ID_PATTERN.fullmatch(claim.process) is None
+        or claim.process.startswith(".")
+        or len(claim.nonce) > MAX_NONCE_CHARS
+    ):
+        raise Refused(Code.UNDECODABLE, "a claim names a process id, a number and a short random word")
+
+
 def held_attempt(
     run: RunState, task: str, epoch: int, claim: Claim, by: By, kind: AttemptKind | None = None
 ) -> tuple[TaskNode, Attempt]:
     """The present attempt, held by `claim` or by nobody yet, its lease not over by log time."""
+    check_claim(claim)
     node, attempt = present_attempt(run, task, epoch, by)
     if kind is not None and attempt.kind != kind:
         raise Refused(Code.STALE_ATTEMPT, f"attempt {epoch} of task {task} is of kind {attempt.kind}, not {kind}")

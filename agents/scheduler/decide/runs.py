@@ -125,12 +125,14 @@ def _check_numbers(numbers: dict[str, int]) -> None:
 
 
 def _differences(run: RunState, command: c.StartRun) -> list[str]:
-    bound = run.bound()
+    bound, wanted = run.bound(), command.pinned
     fields = [
         f"pinned.{name}"
         for name in type(bound).__struct_fields__
-        if getattr(bound, name) != getattr(command.pinned, name)
+        if name != "verifiers" and getattr(bound, name) != getattr(wanted, name)
     ]
+    keys = sorted({*bound.verifiers, *wanted.verifiers})
+    fields += [f"pinned.verifiers.{key}" for key in keys if bound.verifiers.get(key) != wanted.verifiers.get(key)]
     if command.roots != run.roots:
         fields.append("roots")
     return fields or ["tasks"]

@@ -18,7 +18,7 @@ def run_started(run: RunMemory, event: e.RunStarted, at: At) -> None:
     """The run begins to exist; its tasks follow in the same commit."""
     run.row = RunRow(at.tenant, at.project, run.run, "run:" + run.run, event.context.user, at.now_ms)
     run.row_is_new = True
-    run.roots = event.roots
+    run.roots = frozenset(event.roots)
 
 
 def run_paused(run: RunMemory, event: e.RunPaused, at: At) -> None:

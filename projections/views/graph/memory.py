@@ -46,7 +46,7 @@ class RunMemory:
     def __init__(self, run: str) -> None:
         self.run = run
         self.row: RunRow | None = None
-        self.roots: tuple[str, ...] = ()
+        self.roots: frozenset[str] = frozenset()
         self.counts: dict[TaskStatus, int] = dict.fromkeys(STATUSES, 0)
         self.tasks: dict[str, TaskRow] = {}
         self.dependents: dict[str, list[str]] = {}
