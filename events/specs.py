@@ -6,6 +6,7 @@ The log has its own form of each (`events/run/values.py`); `agents/workers/encod
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Context, Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
@@ -61,6 +62,8 @@ class TaskSpec(Written):
         return value
 
 
+_EXACT = Context(prec=36)
+
 Content = Any
 """Bytes, or a JSON value."""
 
@@ -70,6 +73,27 @@ class Artifact(Written):
 
     content: Content
     media_type: str | None = None
+
+
+class Usage(Written):
+    """What an attempt used, as its worker counts it: `tokens`, and `cost` as a decimal number in the currency of
+    whoever reads it (not negative, up to 18 digits before the point and 18 behind it)."""
+
+    tokens: int = Field(default=0, ge=0, le=2**53)
+    cost: Decimal | str = "0"
+
+    @field_validator("cost")
+    @classmethod
+    def _is_amount(cls, value: Decimal | str) -> str:
+        try:
+            amount = Decimal(value)
+        except ArithmeticError:
+            raise ValueError("no decimal number") from None
+        if not amount.is_finite() or not 0 <= amount < 10**18:
+            raise ValueError("not within 0 and 10**18")
+        if amount != round(amount, 18):
+            raise ValueError("more than 18 digits behind the point")
+        return format(abs(round(amount, 18)).normalize(_EXACT), "f")
 
 
 class Outcome(Written):
@@ -84,6 +108,7 @@ class Outcome(Written):
     composition_contract: JsonValue = None
     expected_graph_revision: int | None = None
     reason: str = ""
+    usage: Usage | None = None
 
     @classmethod
     def candidate(
@@ -93,15 +118,17 @@ class Outcome(Written):
         media_type: str | None = None,
         artifacts: Mapping[str, Content | Artifact] | None = None,
         outputs: JsonValue = None,
+        usage: Usage | None = None,
     ) -> Outcome:
         """A result to be verified: a JSON value or bytes, named `result`, and further `artifacts` by name.
 
-        `outputs` are small control values (JSON, up to 32 KiB) that the graph may branch on.
+        `outputs` are small control values (JSON, up to 32 KiB) that the graph may branch on. `usage`: what the attempt
+        used, here and in the other two.
         """
         named = {"result": Artifact(content=content, media_type=media_type)}
         for name, item in (artifacts or {}).items():
             named[name] = item if isinstance(item, Artifact) else Artifact(content=item)
-        return cls(kind="candidate", artifacts=named, outputs=outputs)
+        return cls(kind="candidate", artifacts=named, outputs=outputs, usage=usage)
 
     @classmethod
     def decompose(
@@ -112,6 +139,7 @@ class Outcome(Written):
         rationale: str = "",
         composition_contract: JsonValue = None,
         expected_graph_revision: int | None = None,
+        usage: Usage | None = None,
     ) -> Outcome:
         """Do these tasks first (and wait for those in `reuse`); then this task runs again, in phase `integrate`.
 
@@ -124,12 +152,13 @@ class Outcome(Written):
             rationale=rationale,
             composition_contract=composition_contract,
             expected_graph_revision=expected_graph_revision,
+            usage=usage,
         )
 
     @classmethod
-    def blocked(cls, reason: str) -> Outcome:
+    def blocked(cls, reason: str, *, usage: Usage | None = None) -> Outcome:
         """A person has to do something first; `reason` says what."""
-        return cls(kind="blocked", reason=reason)
+        return cls(kind="blocked", reason=reason, usage=usage)
 
 
 class Verdict(Written):

@@ -7,6 +7,8 @@ from typing import Literal
 from dagbok.events.run.event import Event
 from dagbok.events.run.values import AttemptKind, Claim, Failure, Phase, Value
 
+CloseCause = Literal["run_cancelled", "run_failed", "run_succeeded"]
+
 
 class AttemptOpened(Event, frozen=True):
     """An attempt may be claimed by the `pool` that serves `key`."""
@@ -68,7 +70,7 @@ class AttemptClosed(Event, frozen=True):
 
     task: str
     epoch: int
-    cause: Literal["run_cancelled", "run_failed", "run_succeeded", "task_failed"]
+    cause: CloseCause
 
 
 class AttemptLost(Event, frozen=True):

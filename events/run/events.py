@@ -13,6 +13,7 @@ from dagbok.events.run.attempt_events import (
     AttemptReleased,
     AttemptStarted,
     AttemptUnserved,
+    CloseCause,
     LeasesRenewed,
     RenewedLease,
 )
@@ -91,6 +92,7 @@ __all__ = [
     "AttemptStarted",
     "AttemptUnserved",
     "CandidateSubmitted",
+    "CloseCause",
     "CommandRefused",
     "CommandRepeated",
     "DecompositionAccepted",

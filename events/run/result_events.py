@@ -33,7 +33,7 @@ class DecompositionProposed(Event, frozen=True):
 
 class DecompositionAccepted(Event, frozen=True):
     """The task waits for `new` and `reused` tasks; `judge` is a verifier's key or `structure`.
-    `proposal`: the whole proposal, where no `DecompositionProposed` told it before."""
+    `rationale` and `composition_contract` stand here where no `DecompositionProposed` told them before."""
 
     task: str
     epoch: int

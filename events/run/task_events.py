@@ -7,7 +7,7 @@ from dagbok.events.run.values import Claim, SpecEntry
 
 
 class TasksAdded(Event, frozen=True):
-    """Tasks with their full specs and edges. `created_by`: the task that was decomposed."""
+    """Tasks with their full specs and edges; each entry names the task that was decomposed, if any."""
 
     tasks: tuple[SpecEntry, ...]
     graph_revision: int

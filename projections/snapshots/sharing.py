@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import msgspec
 
 from dagbok.events.run.values import NULL, ArtifactRef, Decompose, Spec
-from dagbok.projections.partition import Remembered
 from dagbok.projections.task_graph.state import Attempt, RunState, Staged, TaskNode
 
 _set = msgspec.structs.force_setattr
@@ -22,7 +21,6 @@ class Sharing:
     def __init__(self) -> None:
         texts: dict[str, str] = {}
         self._same = texts.setdefault
-        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def adopt_tasks(self, nodes: Iterable[TaskNode]) -> None:
         """Decoded tasks become independent of their bytes, and equal texts in them become one."""
@@ -39,11 +37,6 @@ class Sharing:
         run.active = {same(task, task): None for task in run.active}
         run.blocked = {same(task, task): same(code, code) for task, code in run.blocked.items()}
         run.failed = {same(task, task): same(code, code) for task, code in run.failed.items()}
-
-    def command(self, remembered: Remembered) -> Remembered:
-        """A decoded memory of a command: few lists of events are different."""
-        _set(remembered, "events", self._names.setdefault(remembered.events, remembered.events))
-        return remembered
 
     def _node(self, node: TaskNode) -> None:
         same = self._same

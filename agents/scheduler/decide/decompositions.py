@@ -12,7 +12,6 @@ from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.payload import readable
 from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.agents.scheduler.decide.specs import admit, check_acyclic, check_verifiers
-from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run.events import (
@@ -22,7 +21,7 @@ from dagbok.events.run.events import (
     TaskBlocked,
     TasksAdded,
 )
-from dagbok.events.run.values import NULL, Claim, Decompose, SpecEntry, Usage
+from dagbok.events.run.values import NULL, STRUCTURE, Claim, Decompose, SpecEntry, Usage
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
 
@@ -51,7 +50,7 @@ def accept(
     by: By,
 ) -> Iterator[Event]:
     """The parent waits for its children, and they enter the graph, in one commit."""
-    told = judge != "structure"
+    told = judge != STRUCTURE
     revision = run.graph_revision + 1
     yield DecompositionAccepted(
         task=parent.id,
@@ -100,11 +99,6 @@ def refuse(
     if not stale:
         yield TaskBlocked(parent.id, error.code, error.message)
     yield from proceed(run, by.now_ms)
-
-
-def proposal_digest(encoded: bytes) -> str:
-    """The digest that a report on the proposal must name: SHA-256 of its canonical bytes."""
-    return sha256_hex(encoded)
 
 
 def _check_revision(run: RunState, proposal: Decompose) -> None:

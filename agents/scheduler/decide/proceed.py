@@ -14,6 +14,7 @@ from dagbok.events.codes import Code
 from dagbok.events.run.events import (
     AttemptClosed,
     AttemptOpened,
+    CloseCause,
     Event,
     RunBlocked,
     RunFailed,
@@ -114,10 +115,10 @@ def _conclude(run: RunState) -> Iterator[Event]:
         yield RunFailed(Code.INTERNAL_ERROR, ())
 
 
-def close_active(run: RunState, cause: str) -> Iterator[Event]:
+def close_active(run: RunState, cause: CloseCause) -> Iterator[Event]:
     """Close every attempt that is open or running."""
     for task in list(run.active):
-        yield AttemptClosed(task, run.tasks[task].epoch, cause)  # type: ignore[arg-type]
+        yield AttemptClosed(task, run.tasks[task].epoch, cause)
 
 
 def _cause(tasks: dict[str, str]) -> tuple[str, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from dagbok.events.errors import Refused
 from dagbok.events.run.commands import FireTimer, ReportGone
 from dagbok.events.run.events import AttemptFailed, AttemptLost, Event
 from dagbok.events.run.values import Failure
-from dagbok.projections.task_graph.state import RunState
+from dagbok.projections.task_graph.state import RunState, TaskNode
 
 
 def fire(run: RunState, command: FireTimer, by: By) -> Iterator[Event]:
@@ -74,6 +74,6 @@ def _check_due(deadline_ms: int, by: By) -> None:
         raise Refused(Code.NOT_DUE, f"the deadline {deadline_ms} is {deadline_ms - by.now_ms} ms after {by.now_ms}")
 
 
-def _held_by(node: object, process: str) -> bool:
-    attempt = getattr(node, "attempt", None)
+def _held_by(node: TaskNode, process: str) -> bool:
+    attempt = node.attempt
     return attempt is not None and attempt.claim is not None and attempt.claim.process == process
