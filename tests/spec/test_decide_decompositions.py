@@ -157,6 +157,23 @@ def test_a_breach_is_refused_once_with_its_code(proposal: Decompose, code: Code,
     assert problem.code == code
 
 
+def test_of_several_breaches_the_first_in_the_order_of_the_reference_is_named() -> None:
+    """The revision, then sizes, then ids, then unknown tasks, then verifiers, then circles."""
+    breaches = [
+        (Code.VERSION_CONFLICT, decompose(*(task("a") for _ in range(9)), expected_graph_revision=7)),
+        (Code.BUDGET_EXHAUSTED, decompose(*(task("a") for _ in range(9)))),
+        (Code.IDEMPOTENCY_CONFLICT, decompose(task("root"), reuse=("nobody",))),
+        (Code.UNKNOWN_DEPENDENCY, decompose(task("a", verifier="lax"), reuse=("nobody",))),
+        (Code.VERIFIER_UNAVAILABLE, decompose(task("a", verifier="lax", depends_on=("root",)))),
+        (Code.CYCLE, decompose(task("a", depends_on=("root",)))),
+    ]
+    run = given().when(start(task("root"), limits=Limits(max_children=4))).starts("root")
+    refusals = [run.submits("root", proposal).events[0] for _, proposal in breaches]
+    assert [event.code for event in refusals if isinstance(event, DecompositionRefused)] == [
+        code for code, _ in breaches
+    ]
+
+
 def test_the_next_attempt_after_a_breach_is_told_of_it() -> None:
     refused = ROOT.submits("root", decompose(reuse=("nobody",)))
     again = refused.when(ResolveBlock("root"))

@@ -1,7 +1,7 @@
 """The rules of the graph that every decomposition is held to, whoever judges it: the `structure` check.
 
-The order of the checks is that of the reference (LightDAG 2.4). The cost is that of the proposal and of the tasks
-that wait for its parent, never of the whole run.
+The order of the checks is that of the reference (LightDAG 2.4), except that sizes are compared before anything is
+walked. The cost is that of the proposal and of the tasks that wait for its parent, never of the whole run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def check_proposal(run: RunState, parent: TaskNode, proposal: Decompose) -> list
     _check_budgets(run, parent, proposal)
     entries = [admit(spec, parent.id) for spec in proposal.tasks]
     _check_ids(run, entries, proposal)
-    _check_edges(run, entries, proposal)
+    _check_edges(run, entries)
     check_verifiers(run.bound(), (entry.spec for entry in entries))
     _check_circles(run, parent, entries, proposal)
     return entries
@@ -142,7 +142,7 @@ def _check_ids(run: RunState, entries: list[SpecEntry], proposal: Decompose) -> 
             raise Refused(Code.UNKNOWN_DEPENDENCY, f"the run has no task {id!r} to reuse")
 
 
-def _check_edges(run: RunState, entries: list[SpecEntry], proposal: Decompose) -> None:
+def _check_edges(run: RunState, entries: list[SpecEntry]) -> None:
     new = {entry.spec.id for entry in entries}
     for entry in entries:
         for dep in entry.spec.depends_on:

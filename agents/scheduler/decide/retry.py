@@ -9,6 +9,7 @@ from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.events.codes import Code
 from dagbok.events.run.events import Event, TaskBackedOff, TaskBlocked, TaskFailed
+from dagbok.events.run.values import AttemptKind
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
 
@@ -30,7 +31,7 @@ def retry_review(run: RunState, node: TaskNode, reason: str, by: By, *, again: b
     yield from proceed(run, by.now_ms)
 
 
-def after_loss(run: RunState, node: TaskNode, kind: str) -> Iterator[Event]:
+def after_loss(run: RunState, node: TaskNode, kind: AttemptKind) -> Iterator[Event]:
     """A task whose processes keep dying is poison: it stops before it takes more of them down."""
     if node.lost < run.limits.max_lost:
         return
