@@ -17,6 +17,9 @@ from bench.support.peers import PEERS, PeerFigures, run_peer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
+MOST_AGAINST = 3_000
+"""Peers get so many tasks at most."""
+
 MEANINGS = {
     "verified_tasks_per_s": "no-op tasks verified per second, to RunSucceeded in the log",
     "cpu_ms_per_task": "CPU of the main process, ms per task",
@@ -54,7 +57,7 @@ def main() -> None:
     figures = _medians(runs, options.tasks) | {"raw_commit_p50_ms": raw_p50_ms}
     peer = None
     if options.against is not None:
-        _note(f"{options.against}: one run of {options.tasks:,} tasks; at 1,000 it takes minutes")
+        _note(f"{options.against}: one run of {options.tasks:,} tasks; 1,000 take a minute or two")
         peer = _fresh_peer_run(options)
         figures["ratio"] = figures["verified_tasks_per_s"] / peer.tasks_per_s
     if options.json:
@@ -73,7 +76,10 @@ def _parse() -> Options:
     parser.add_argument("--against", choices=PEERS, help="run the same workload on a peer too, once")
     parser.add_argument("--json", action="store_true", help="one JSON object as the last line")
     parser.add_argument("--folder", type=Path, default=Path(), help="where the disk is (default: here)")
-    return parser.parse_args(namespace=Options())
+    options = parser.parse_args(namespace=Options())
+    if options.against is not None and options.tasks > MOST_AGAINST:
+        parser.error(f"--against: the time of {options.against} grows with the square; at most {MOST_AGAINST:,} tasks")
+    return options
 
 
 def _positive(text: str) -> int:
@@ -101,9 +107,13 @@ def _fresh_peer_run(options: Options) -> PeerFigures:
 
 
 def _medians(runs: list[Figures], tasks: int) -> dict[str, float]:
-    rows = [msgspec.structs.asdict(run) for run in runs]
-    figures: dict[str, float] = {name: median([row[name] for row in rows]) for name in Figures.__struct_fields__}
+    figures = {name: median(values) for name in Figures.__struct_fields__ if (values := _values(runs, name))}
     return figures | {"caught_up_tasks_per_s": tasks / figures["tables_caught_up_s"]}
+
+
+def _values(runs: list[Figures], name: str) -> list[float]:
+    """What the runs measured; empty for what cannot be measured here, and for what is not of a run."""
+    return [value for run in runs if (value := getattr(run, name, None)) is not None]
 
 
 def _report(options: Options, figures: dict[str, float], runs: list[Figures], peer: PeerFigures | None) -> object:
@@ -111,7 +121,7 @@ def _report(options: Options, figures: dict[str, float], runs: list[Figures], pe
         "tasks": options.tasks,
         "repeat": options.repeat,
         **{name: _rounded(value) for name, value in figures.items()},
-        "runs": [{name: _rounded(value) for name, value in msgspec.structs.asdict(run).items()} for run in runs],
+        "runs": [{name: _rounded(getattr(run, name)) for name in figures if _values([run], name)} for run in runs],
         **({} if peer is None else {"peer": {"name": options.against, **msgspec.structs.asdict(peer)}}),
     }
 
@@ -131,7 +141,7 @@ def _print_table(options: Options, figures: dict[str, float], runs: list[Figures
 
 
 def _spread(runs: list[Figures], name: str) -> str:
-    values = [value for run in runs if (value := getattr(run, name, None)) is not None]
+    values = _values(runs, name)
     return f"({_shown(min(values))} – {_shown(max(values))})" if len(values) > 1 else ""
 
 
