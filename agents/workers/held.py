@@ -13,14 +13,22 @@ from dagbok.events.run.values import Claim
 
 logger = structlog.get_logger(__name__)
 
+LONGEST_CLAIM_PAUSE_S = 60.0
+
 AttemptKey = tuple[str, str, int]
 """Run, task, epoch."""
+
+
+def key_of(dispatch: Dispatch) -> AttemptKey:
+    """What names the attempt of a dispatch."""
+    return dispatch.run, dispatch.task, dispatch.epoch
 
 
 @dataclass(slots=True, eq=False)
 class Held:
     """`began_s` and `leased_s` are seconds of the process's monotonic clock; `leased_s` is when the claim or the last
-    renewal that was acknowledged was *sent*, so the lease is surely not over before `leased_s` + its length."""
+    renewal that was acknowledged was *sent*, so the lease is surely not over before `leased_s` + its length.
+    `claim_after_s`: when a claim that was refused for the present may be tried again."""
 
     dispatch: Dispatch
     claim: Claim
@@ -28,6 +36,8 @@ class Held:
     began_s: float
     claimed: bool = False
     claiming: bool = False
+    claims_refused: int = 0
+    claim_after_s: float = 0.0
     leased_s: float = 0.0
     renewed_s: float = 0.0
     submitted: bool = False
@@ -37,7 +47,7 @@ class Held:
     @property
     def key(self) -> AttemptKey:
         """What names the attempt."""
-        return self.dispatch.run, self.dispatch.task, self.dispatch.epoch
+        return key_of(self.dispatch)
 
     @property
     def lease_s(self) -> float:
@@ -48,6 +58,12 @@ class Held:
         """The claim, or a renewal, that was sent at `sent_s` is acknowledged."""
         self.claimed = True
         self.leased_s = max(self.leased_s, sent_s)
+
+    def claim_put_off(self, now_s: float) -> None:
+        """The claim was refused for the present: try it again, later each time."""
+        self.claiming = False
+        self.claim_after_s = now_s + min(2.0 ** min(self.claims_refused, 30), LONGEST_CLAIM_PAUSE_S)
+        self.claims_refused += 1
 
     def stop(self, reason: str) -> None:
         """Nobody wants the result any more: tell the function, and cancel it where that is possible. A thread cannot be

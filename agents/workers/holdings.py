@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import structlog
 
 from dagbok.agents.workers.context import TaskContext
-from dagbok.agents.workers.held import AttemptKey, Held
+from dagbok.agents.workers.held import AttemptKey, Held, key_of
 from dagbok.agents.workers.outbox import OnAnswer, Outbox
 from dagbok.events.envelope import Answer, Command, Dispatch, Sender, run_command
 from dagbok.events.ids import run_stream
@@ -41,6 +41,9 @@ class Holdings:
     def __len__(self) -> int:
         return len(self._held)
 
+    def __contains__(self, key: AttemptKey) -> bool:
+        return key in self._held
+
     def next_id(self) -> str:
         """A fresh command id: 64 random bits of the process and a number."""
         self._ids += 1
@@ -48,7 +51,7 @@ class Holdings:
 
     def take(self, dispatch: Dispatch, context: TaskContext) -> Held | None:
         """Hold an attempt under a fresh claim; none when this process holds it already (it was dispatched twice)."""
-        key = (dispatch.run, dispatch.task, dispatch.epoch)
+        key = key_of(dispatch)
         if key in self._held:
             return None
         self._starts += 1
@@ -127,7 +130,7 @@ class Holdings:
             held.lease_begins(sent_s)
         elif answer.retry:
             # The run is paused, say: what runs may finish, and the claim is tried again.
-            held.claiming = False
+            held.claim_put_off(self._now_s())
         else:
             held.stop(f"claim refused: {answer.code}")
 
@@ -137,7 +140,8 @@ class Holdings:
             refused = (held.dispatch.task, held.dispatch.epoch) in stopped or not (answer.accepted or answer.retry)
             if refused:
                 held.stop("renewal refused")
-            elif answer.accepted:
+            elif answer.accepted and answer.events:
+                # A repeated answer says nothing of the single leases; the next renewal will.
                 held.lease_begins(sent_s)
 
     def _command(self, dispatch: Dispatch, command: RunCommand, id: str) -> Command:

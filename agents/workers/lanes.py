@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
+from dagbok.agents.workers.held import AttemptKey, key_of
 from dagbok.events.envelope import Dispatch
 
 
@@ -15,15 +16,19 @@ class KeyLane:
 
     def __init__(self, concurrency: int, run: Callable[[Dispatch], Awaitable[None]]) -> None:
         self._concurrency, self._run = concurrency, run
-        self._waiting: deque[Dispatch] = deque()
+        self._waiting: OrderedDict[AttemptKey, Dispatch] = OrderedDict()
         self._runners: set[asyncio.Task[None]] = set()
         self._turn: asyncio.Handle | None = None
         self._closed = False
 
     def put(self, dispatch: Dispatch) -> None:
-        """Run it as soon as there is a place."""
-        self._waiting.append(dispatch)
+        """Run it as soon as there is a place. One that waits already waits on in its place."""
+        self._waiting[key_of(dispatch)] = dispatch
         self._ask_turn()
+
+    def drop(self, key: AttemptKey) -> None:
+        """Nobody wants it any more: if it still waits, it does not run."""
+        self._waiting.pop(key, None)
 
     async def close(self) -> None:
         """Take nothing more, cancel what runs, and wait for it."""
@@ -47,6 +52,6 @@ class KeyLane:
     async def _drain(self) -> None:
         self._ask_turn()
         while self._waiting:
-            await self._run(self._waiting.popleft())
+            await self._run(self._waiting.popitem(last=False)[1])
             if self._waiting:
                 self._ask_turn()

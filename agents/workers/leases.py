@@ -39,7 +39,7 @@ class LeaseKeeper:
                 continue
             if held.claimed:
                 self._keep(held, now_s, renewals)
-            elif not held.claiming and not held.submitted and now_s - held.began_s >= self._grace_s(held):
+            elif not held.claiming and not held.submitted and now_s >= self._claim_from_s(held):
                 self._holdings.claim_beside(held)
         for run, helds in renewals.items():
             self._holdings.renew(run, helds)
@@ -51,5 +51,5 @@ class LeaseKeeper:
         elif now_s - max(held.leased_s, held.renewed_s) >= held.lease_s / 3:
             renewals.setdefault(held.dispatch.run, []).append(held)
 
-    def _grace_s(self, held: Held) -> float:
-        return min(self._pure_grace_s, held.lease_s / 3)
+    def _claim_from_s(self, held: Held) -> float:
+        return max(held.began_s + min(self._pure_grace_s, held.lease_s / 3), held.claim_after_s)

@@ -9,10 +9,11 @@ from functools import partial
 
 import structlog
 
-from dagbok.agents.queue import Queue, lane_of
+from dagbok.agents.queue import Queue, lane_address, lane_of
 from dagbok.agents.workers.attempts import Attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.definitions import Registry
+from dagbok.agents.workers.held import AttemptKey, key_of
 from dagbok.agents.workers.holdings import Holdings
 from dagbok.agents.workers.lanes import KeyLane
 from dagbok.agents.workers.leases import LeaseKeeper
@@ -59,6 +60,8 @@ class WorkerProcess:
             self._services = [asyncio.create_task(self._outbox.run()), asyncio.create_task(self._leases.run())]
         for pool in pools:
             if pool not in self._pools:
+                for kind in KINDS:
+                    self._queue.listen(lane_address(lane_of(kind, pool)), self._replied)
                 self._pools[pool] = [asyncio.create_task(self._pull(kind, pool)) for kind in KINDS]
 
     @property
@@ -70,6 +73,9 @@ class WorkerProcess:
     async def stop(self, grace_s: float) -> None:
         """Take nothing more, stop what runs, hand back what was claimed, and see it acknowledged within `grace_s`."""
         await _cancelled([task for tasks in self._pools.values() for task in tasks])
+        for pool in self._pools:
+            for kind in KINDS:
+                self._queue.forget(lane_address(lane_of(kind, pool)), self._replied)
         self._pools.clear()
         closing = [asyncio.create_task(lane.close()) for lane in self._lanes.values()]
         if closing and (await asyncio.wait(closing, timeout=grace_s))[1]:
@@ -82,7 +88,7 @@ class WorkerProcess:
             logger.warning("worker.stopped_unsettled", grace_s=grace_s)
         await _cancelled(self._services)
         self._services = []
-        self._queue.forget(self._address)
+        self._queue.forget(self._address, self._replied)
         self._calls.close()
 
     async def _pull(self, kind: AttemptKind, pool: str) -> None:
@@ -91,6 +97,10 @@ class WorkerProcess:
                 self._deliver(dispatch)
 
     def _deliver(self, dispatch: Dispatch) -> None:
+        """From here on this process knows the attempt: it waits in its lane, and then it is held. Until it is over,
+        nothing that comes of it again is run."""
+        if key_of(dispatch) in self._holdings:
+            return
         lane = self._lanes.get((dispatch.kind, dispatch.key)) or self._open_lane(dispatch.kind, dispatch.key)
         if lane is None:
             served = self._registry.workers if dispatch.kind == "work" else self._registry.verifiers
@@ -114,7 +124,12 @@ class WorkerProcess:
             if isinstance(reply, Answer):
                 self._outbox.answered(reply)
             else:
-                self._holdings.stop((reply.run, reply.task, reply.epoch), "cancelled by the scheduler")
+                self._stop((reply.run, reply.task, reply.epoch))
+
+    def _stop(self, key: AttemptKey) -> None:
+        for lane in self._lanes.values():
+            lane.drop(key)
+        self._holdings.stop(key, "cancelled by the scheduler")
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:

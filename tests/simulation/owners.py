@@ -16,7 +16,7 @@ from dagbok.agents.scheduler.outputs import SchedulerOutputs
 from dagbok.agents.scheduler.owner import Owner
 from dagbok.agents.scheduler.recover import NoSnapshots, Recovery
 from dagbok.agents.scheduler.timers import Timers
-from dagbok.events.envelope import Answer, Dispatch, Reply
+from dagbok.events.envelope import Answer, CancelHint, Dispatch, Reply
 from dagbok.events.log.port import Log
 from dagbok.events.run import commands as c
 from dagbok.events.run.events import Event
@@ -57,8 +57,11 @@ class Outlet:
     def listen(self, address: str, listener: Callable[[Sequence[Reply]], None]) -> None:
         """Nobody does."""
 
-    def forget(self, address: str) -> None:
+    def forget(self, address: str, listener: Callable[[Sequence[Reply]], None]) -> None:
         """Nobody does."""
+
+    def hint(self, lane: Lane, hints: Sequence[CancelHint]) -> None:
+        """Nobody works here."""
 
     def saw(self, state: PartitionState, batch: Sequence[Decided]) -> None:
         """The owner says that all of this is in the log."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dagbok.agents.queue import Lane, MemoryQueue
+from dagbok.agents.queue import Lane, MemoryQueue, lane_address, lane_of
 from dagbok.agents.scheduler.dispatch.dispatcher import Dispatcher
 from dagbok.agents.scheduler.handle import Decided, handle
 from dagbok.events.envelope import CancelHint, Dispatch, Reply, command_record, run_command
@@ -28,7 +28,9 @@ class Lanes(MemoryQueue):
         super().__init__()
         self.sent: list[tuple[str, int]] = []
         self.hints: list[Reply] = []
+        self.lane_hints: list[Reply] = []
         self.listen("process/1", self.hints.extend)
+        self.listen(lane_address(lane_of("work", "default")), self.lane_hints.extend)
 
     def put(self, lane: Lane, dispatches: Sequence[Dispatch]) -> None:
         self.sent += [(item.task, item.epoch) for item in dispatches]
@@ -136,6 +138,40 @@ async def test_who_runs_what_was_closed_is_told() -> None:
     await scheduler.tell(c.StartAttempt("a", 1, CLAIM, "process/1"))
     await scheduler.tell(c.CancelRun())
     assert scheduler.queue.hints == [CancelHint(run="r", task="a", epoch=1)]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+async def test_who_may_have_taken_what_was_closed_unclaimed_is_told(paused: bool) -> None:
+    scheduler = await started("a", "b")
+    await scheduler.tell(c.StartAttempt("a", 1, CLAIM, "process/1"))
+    if paused:
+        await scheduler.tell(c.PauseRun())
+    await scheduler.tell(c.CancelRun())
+    assert scheduler.queue.lane_hints == [CancelHint(run="r", task="b", epoch=1)]
+
+
+async def test_nothing_is_kept_of_what_is_over() -> None:
+    scheduler = Scheduler()
+    for number in range(20):
+        run = f"r{number}"
+        await scheduler.tell(start(task("a", pool=f"pool-{number}"), task("b", pool="other")), run)
+        if number % 2:
+            await scheduler.tell(c.PauseRun(), run)
+        else:
+            await scheduler.tell(act.start_attempt(scheduler.run(run), "a"), run)
+        await scheduler.tell(c.CancelRun(), run)
+    kept = {name: value for name, value in vars(scheduler.dispatcher).items() if isinstance(value, dict)}
+    assert set(kept) >= {"_lanes", "_open", "_parked", "_claimed"}
+    assert not any(kept.values()), kept
+
+
+async def test_what_is_parked_while_its_lane_is_forgotten_is_sent_on_resume() -> None:
+    scheduler = await started("a")
+    scheduler.queue.new()
+    await scheduler.tell(c.PauseRun())
+    assert scheduler.at(2_000) == []
+    await scheduler.tell(c.ResumeRun())
+    assert scheduler.queue.new() == [("a", 1)]
 
 
 async def test_after_a_rebuild_what_is_unclaimed_is_sent_again_and_what_is_claimed_is_told_when_it_closes() -> None:

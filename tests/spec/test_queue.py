@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dagbok.agents.queue import MemoryQueue, lane_of
+from dagbok.agents.queue import MemoryQueue, lane_address, lane_of
 from dagbok.events.envelope import CancelHint, Dispatch, Reply
 from dagbok.events.run.values import SecurityContext
 from dagbok.testing import task
@@ -75,13 +75,37 @@ async def test_a_taker_that_gave_up_takes_nothing_with_it() -> None:
     assert len(await asyncio.wait_for(queue.take(LANE), TIMEOUT_S)) == 1
 
 
-def test_replies_go_to_the_last_listener_and_to_nobody_when_there_is_none() -> None:
+async def test_what_waits_already_does_not_wait_twice() -> None:
+    queue = MemoryQueue()
+    for _ in range(3):
+        queue.put(LANE, [dispatch(1), dispatch(2)])
+    assert [item.epoch for item in await queue.take(LANE)] == [1, 2]
+    queue.put(LANE, [dispatch(1)])
+    assert [item.epoch for item in await queue.take(LANE)] == [1]
+
+
+async def test_a_hint_takes_back_what_waits_and_reaches_everybody_who_serves_the_lane() -> None:
+    queue, first, second = MemoryQueue(), list[Reply](), list[Reply]()
+    queue.listen(lane_address(LANE), first.extend)
+    queue.listen(lane_address(LANE), second.extend)
+    queue.put(LANE, [dispatch(1), dispatch(2)])
+    hint = CancelHint(run="r", task="t", epoch=1)
+    queue.hint(LANE, [hint])
+    queue.hint(lane_of("verify", "default"), [CancelHint(run="r", task="t", epoch=2)])
+    assert (first, second) == ([hint], [hint])
+    assert [item.epoch for item in await queue.take(LANE)] == [2]
+
+
+def test_replies_go_to_everybody_who_listens_and_to_nobody_when_there_is_none() -> None:
     queue, first, second = MemoryQueue(), list[Reply](), list[Reply]()
     hint = CancelHint(run="r", task="t", epoch=1)
     queue.reply("client/1", [hint])
     queue.listen("client/1", first.extend)
     queue.listen("client/1", second.extend)
     queue.reply("client/1", [hint])
-    queue.forget("client/1")
+    queue.forget("client/1", first.extend)
     queue.reply("client/1", [hint])
-    assert (first, second) == ([], [hint])
+    queue.forget("client/1", first.extend)
+    queue.forget("client/1", second.extend)
+    queue.reply("client/1", [hint])
+    assert (first, second) == ([hint], [hint, hint])

@@ -35,6 +35,7 @@ SETTLING = (
     e.TaskBlocked,
 )
 STOPPING = (e.AttemptClosed, e.AttemptLost, e.AttemptFailed)
+ENDING = (e.RunSucceeded, e.RunFailed, e.RunCancelled)
 
 
 class Dispatcher:
@@ -53,7 +54,7 @@ class Dispatcher:
         self._window, self._schedule_to_start_s = window, schedule_to_start_s
         self._payloads = RecentPayloads()
         self._lanes: dict[Lane, LaneState] = {}
-        self._open: dict[AttemptKey, LaneState] = {}
+        self._open: dict[AttemptKey, Lane] = {}
         self._parked: dict[str, list[Offer]] = {}
         self._claimed: dict[AttemptKey, str] = {}
 
@@ -88,7 +89,7 @@ class Dispatcher:
                 self._unserved(run, event)
             elif isinstance(event, e.RunPaused):
                 self._pause(run)
-            elif isinstance(event, e.RunCancelled):
+            elif isinstance(event, ENDING):
                 self._parked.pop(stream, None)
             elif isinstance(event, e.RunResumed | e.RunReopened):
                 self._resume(run)
@@ -96,7 +97,7 @@ class Dispatcher:
     def send(self, state: PartitionState) -> None:
         """Put on the queue what the windows allow."""
         now_s = self._now_s()
-        for lane, lane_state in self._lanes.items():
+        for lane, lane_state in tuple(self._lanes.items()):
             batch: list[Dispatch] = []
             offer = None
             try:
@@ -113,6 +114,8 @@ class Dispatcher:
             finally:
                 if batch:
                     self._queue.put(lane, batch)
+            if lane_state.is_idle:
+                del self._lanes[lane]
 
     def next_due_s(self) -> float | None:
         """When `send` is to be called at the latest, on the monotonic clock."""
@@ -125,49 +128,59 @@ class Dispatcher:
             self._claimed[run.stream, node.id, attempt.epoch] = attempt.reply_to
 
     def _offer(self, run: RunState, task: str, epoch: int, kind: AttemptKind, pool: str, priority: int) -> None:
-        lane = lane_of(kind, pool)
+        offer = Offer(run.stream, task, epoch, run.tenant, priority)
+        lane = self._open[offer.key] = lane_of(kind, pool)
+        self._lane(lane).offer(offer)
+
+    def _lane(self, lane: Lane) -> LaneState:
         lane_state = self._lanes.get(lane)
         if lane_state is None:
             lane_state = self._lanes[lane] = LaneState(self._window, self._schedule_to_start_s)
-        offer = Offer(run.stream, task, epoch, run.tenant, priority)
-        self._open[offer.key] = lane_state
-        lane_state.offer(offer)
+        return lane_state
 
     def _resume(self, run: RunState) -> None:
         for offer in self._parked.pop(run.stream, ()):
             if offer.key in self._open:
-                self._open[offer.key].offer(offer)
+                self._lane(self._open[offer.key]).offer(offer)
 
     def _pause(self, run: RunState) -> None:
         """What was sent and not claimed leaves the windows, which other runs need, and is sent anew on resume."""
         for task in run.active:
             node = run.tasks[task]
             offer = Offer(run.stream, task, node.epoch, run.tenant, node.spec.priority)
-            lane_state = self._open.get(offer.key)
-            if lane_state is not None and lane_state.withdraw(offer.key):
+            lane = self._open.get(offer.key)
+            if lane is not None and self._lane(lane).withdraw(offer.key):
                 self._parked.setdefault(run.stream, []).append(offer)
 
     def _settle(self, key: AttemptKey, event: e.Event) -> None:
-        lane_state = self._open.pop(key, None)
-        if lane_state is not None:
-            lane_state.settled(key)
+        lane = self._leave(key)
         reply_to = self._claimed.pop(key, None)
-        if reply_to is not None and isinstance(event, STOPPING):
-            stream, task, epoch = key
-            self._queue.reply(reply_to, (CancelHint(run=stream.removeprefix("run:"), task=task, epoch=epoch),))
+        if not isinstance(event, STOPPING):
+            return
+        stream, task, epoch = key
+        hint = CancelHint(run=stream.removeprefix("run:"), task=task, epoch=epoch)
+        if reply_to is not None:
+            self._queue.reply(reply_to, (hint,))
+        elif lane is not None:
+            # Nobody claimed it: whoever took it may have it waiting, or run it unclaimed.
+            self._queue.hint(lane, (hint,))
+
+    def _leave(self, key: AttemptKey) -> Lane | None:
+        lane = self._open.pop(key, None)
+        if lane is not None and (lane_state := self._lanes.get(lane)) is not None:
+            lane_state.settled(key)
+        return lane
 
     def _claim(self, key: AttemptKey, reply_to: str | None) -> None:
-        lane_state = self._open.pop(key, None)
-        if lane_state is not None:
-            lane_state.settled(key)
+        self._leave(key)
         if reply_to is not None:
             self._claimed[key] = reply_to
 
     def _unserved(self, run: RunState, event: e.AttemptUnserved) -> None:
-        lane_state = self._open.get((run.stream, event.task, event.epoch))
-        if lane_state is not None:
+        lane = self._open.get((run.stream, event.task, event.epoch))
+        if lane is not None:
             priority = run.tasks[event.task].spec.priority
-            lane_state.unserved(Offer(run.stream, event.task, event.epoch, run.tenant, priority), self._now_s())
+            self._lane(lane).unserved(Offer(run.stream, event.task, event.epoch, run.tenant, priority), self._now_s())
 
     def _dispatch(self, state: PartitionState, offer: Offer) -> Dispatch | None:
         run = state.runs.get(offer.stream)

@@ -92,6 +92,11 @@ class LaneState:
         was_sent, was_turned_down = self._sent.pop(key, None), self._unserved.pop(key, None)
         return was_sent is not None or was_turned_down is not None
 
+    @property
+    def is_idle(self) -> bool:
+        """Nothing waits and nothing is out: the lane may be forgotten."""
+        return not (self._waiting or self._again or self._sent or self._unserved)
+
     def next_due_s(self) -> float | None:
         """When something has to be sent again, if anything."""
         dues = [due_s for due_s, _ in itertools.islice(self._first, 1)]
