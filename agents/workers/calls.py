@@ -1,45 +1,49 @@
-"""Calls the user's functions: async ones on the event loop, sync ones in a thread pool of their own."""
+"""Calls the user's functions: async ones on the event loop, sync ones in threads of their own."""
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import inspect
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from dagbok.agents.workers.definitions import Verifier, Worker
+from dagbok.agents.workers.threads import DaemonThreads
 
 
 class Calls:
-    """One thread pool per key, as large as its concurrency, so that workers and verifiers never starve each other."""
+    """Threads for each key, as many as its concurrency, so that workers and verifiers never starve each other.
+
+    A sync function whose attempt was stopped (timeout, cancellation, lost lease, end of the process) cannot be stopped
+    itself: it is abandoned, and goes on in its daemon thread until it returns. Its place goes to the next call at once,
+    and the program may end before it does; see `DaemonThreads`."""
 
     def __init__(self) -> None:
-        self._pools: dict[tuple[type, str], ThreadPoolExecutor] = {}
+        self._by_key: dict[tuple[type, str], DaemonThreads] = {}
 
     async def call(self, definition: Worker | Verifier, *arguments: object) -> object:
         """What the function returns."""
         function: Callable[..., object] = definition.function
         if not definition.is_async:
             context = contextvars.copy_context()
-            loop = asyncio.get_running_loop()
-            returned = await loop.run_in_executor(self._pool(definition), context.run, _called, function, *arguments)
+            returned = await self._threads(definition).run(partial(context.run, _called, function, *arguments))
         else:
             returned = function(*arguments)
         return await returned if inspect.isawaitable(returned) else returned
 
     def close(self) -> None:
-        """Do not wait for threads that still run: they cannot be stopped."""
-        for pool in self._pools.values():
-            pool.shutdown(wait=False, cancel_futures=True)
+        """Begin nothing more. Does not wait for threads that still run: they cannot be stopped."""
+        for threads in self._by_key.values():
+            threads.close()
+        self._by_key.clear()
 
-    def _pool(self, definition: Worker | Verifier) -> ThreadPoolExecutor:
+    def _threads(self, definition: Worker | Verifier) -> DaemonThreads:
         key = (type(definition), definition.key)
-        pool = self._pools.get(key)
-        if pool is None:
+        threads = self._by_key.get(key)
+        if threads is None:
             name = f"dagbok-{type(definition).__name__.lower()}-{definition.key}"
-            pool = self._pools[key] = ThreadPoolExecutor(definition.concurrency, name)
-        return pool
+            threads = self._by_key[key] = DaemonThreads(name, definition.concurrency)
+        return threads
 
 
 def _called(function: Callable[..., object], *arguments: object) -> object:
