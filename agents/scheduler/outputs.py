@@ -46,7 +46,7 @@ class SchedulerOutputs:
         replies: dict[str, list[Reply]] = {}
         for decided in batch:
             self._dispatcher.confirmed(state, decided)
-            self._timers.confirmed(decided)
+            self._timers.confirmed(state, decided)
             tell(decided)
             if decided.reply_to is not None:
                 replies.setdefault(decided.reply_to, []).append(answer_of(state, decided))

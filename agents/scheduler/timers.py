@@ -19,34 +19,55 @@ from dagbok.projections.task_graph.state import RunState
 
 TimerKind = Literal["lease", "timeout", "backoff"]
 
-AGAIN_MS = 500
+AGAIN_MS, LONGEST_AGAIN_MS = 500, 60_000
 """When a timer that fired had no effect (the run is paused or full, the command was refused), it fires again after
-this."""
+this, and then after twice as long each time."""
+
+SMALL = 256
+"""A heap up to this length is not worth tidying up."""
 
 
 class Timer(msgspec.Struct, frozen=True, order=True, gc=False):
-    """A deadline in log time (milliseconds), and what it belongs to. Ordered by when it is to fire."""
+    """A deadline in log time (milliseconds), and what it belongs to; `fired`: how often it did. Ordered by when it is
+    to fire."""
 
     fire_ms: int
     stream: str
     task: str
     epoch: int
     kind: TimerKind
+    fired: int = 0
+
+    def moved(self, deadline_ms: int) -> Timer:
+        """The deadline itself is later now."""
+        return msgspec.structs.replace(self, fire_ms=deadline_ms, fired=0)
+
+    def again(self, now_ms: int) -> Timer:
+        """It fired, and nothing tells yet whether that had an effect."""
+        pause_ms = min(AGAIN_MS << min(self.fired, 20), LONGEST_AGAIN_MS)
+        return msgspec.structs.replace(self, fire_ms=now_ms + pause_ms, fired=self.fired + 1)
 
 
 class Timers:
-    """A heap of deadlines. Entries are checked against the state when they come up, so renewals cost nothing here."""
+    """A heap of deadlines. Entries are checked against the state when they come up, so renewals cost nothing here.
+    Those whose attempt is over are thrown out when the heap is twice as long as it was after the last time, so it stays
+    in proportion to what is open."""
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
+        self._tidy_at = SMALL
 
     def rebuild(self, state: PartitionState) -> None:
         """All deadlines of the state."""
         self._heap = [timer for run in state.runs.values() for timer in _timers_of(run)]
         heapify(self._heap)
+        self._tidy_at = max(SMALL, 2 * len(self._heap))
 
-    def confirmed(self, decided: Decided) -> None:
-        """Note the deadlines that a confirmed commit sets."""
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def confirmed(self, state: PartitionState, decided: Decided) -> None:
+        """Note the deadlines that a confirmed commit sets. `state` is at least as new as the commit."""
         stream = decided.stream
         for event in decided.events:
             if isinstance(event, e.TaskBackedOff):
@@ -56,6 +77,8 @@ class Timers:
                 self._add(event.lease_until_ms, stream, event.task, event.epoch, "lease")
                 if event.timeout_at_ms is not None:
                     self._add(event.timeout_at_ms, stream, event.task, event.epoch, "timeout")
+        if len(self._heap) > self._tidy_at:
+            self._tidy(state)
 
     def next_ms(self) -> int | None:
         """Log time of the first deadline."""
@@ -72,12 +95,22 @@ class Timers:
                 continue
             deadline_ms, epoch = found
             if deadline_ms > now_ms:
-                heappush(self._heap, msgspec.structs.replace(timer, fire_ms=deadline_ms))
+                heappush(self._heap, timer.moved(deadline_ms))
                 continue
-            heappush(self._heap, msgspec.structs.replace(timer, fire_ms=now_ms + AGAIN_MS))
+            heappush(self._heap, timer.again(now_ms))
             if timer.kind != "backoff" or _may_open(run):
                 commands.append((run, FireTimer(timer.kind, timer.task, epoch, deadline_ms)))
         return commands
+
+    def _tidy(self, state: PartitionState) -> None:
+        kept = {}
+        for timer in self._heap:
+            run = state.runs.get(timer.stream)
+            if run is not None and _deadline(run, timer) is not None:
+                kept[timer.stream, timer.task, timer.epoch, timer.kind] = timer
+        self._heap = list(kept.values())
+        heapify(self._heap)
+        self._tidy_at = max(SMALL, 2 * len(self._heap))
 
     def _add(self, deadline_ms: int, stream: str | None, task: str, epoch: int, kind: TimerKind) -> None:
         if stream is not None:

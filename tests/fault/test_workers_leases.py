@@ -10,12 +10,16 @@ import pytest
 
 from dagbok import Outcome, TaskContext, worker
 from dagbok.agents.workers.holdings import Holdings
+from dagbok.agents.workers.leases import LeaseKeeper
+from dagbok.agents.workers.outbox import OnAnswer, Outbox
 from dagbok.events.codes import Code
-from dagbok.events.envelope import Sender, run_command
+from dagbok.events.envelope import Answer, Dispatch, Sender, run_command
 from dagbok.events.ids import run_stream
 from dagbok.events.log.clock import system_ms
+from dagbok.events.log.memory import MemoryLog
 from dagbok.events.run.events import AttemptLost, AttemptOpened, AttemptReleased, AttemptStarted, LeasesRenewed
-from dagbok.testing import OTHER_CLAIM, act, candidate
+from dagbok.events.run.values import SecurityContext
+from dagbok.testing import OTHER_CLAIM, act, candidate, task
 from tests.support.hosts import TIMEOUT_S, events_of, hosted, spec, until
 
 LEASE_S = 0.3
@@ -154,3 +158,45 @@ async def test_a_dispatch_that_comes_many_times_runs_once(tmp_path: Path) -> Non
         assert calls == 1
         opened = await events_of(dagbok, AttemptOpened)
         assert len(opened) == 2  # one to work, one to verify
+
+
+async def test_a_claim_that_a_pause_refuses_is_tried_again_later_each_time_up_to_a_minute() -> None:
+    now_s, asked = 0.0, list[float]()
+    sent: list[OnAnswer] = []
+    outbox = Outbox(MemoryLog(), "process/p", lambda: now_s)
+    outbox.send = lambda command, on_answer=None, *, insist=True: sent.append(on_answer)  # type: ignore[method-assign, arg-type]
+    holdings = Holdings("p", "process/p", outbox, system_ms, lambda: now_s)
+    keeper = LeaseKeeper(holdings, lambda: now_s)
+    dispatch = pure_dispatch()
+    held = holdings.take(dispatch, TaskContext(dispatch, lambda item: b""))
+    assert held is not None
+    while now_s < 300:
+        keeper.tick()
+        for on_answer in sent:
+            asked.append(now_s)
+            on_answer(Answer(id="1", accepted=False, at=(0, 0), code=Code.RUN_PAUSED, retry=True))
+        sent.clear()
+        now_s += 1
+    assert asked == [5, 6, 8, 12, 20, 36, 68, 128, 188, 248]
+    assert held.stopped is None
+
+
+def pure_dispatch() -> Dispatch:
+    """An attempt that runs unclaimed."""
+    return Dispatch(
+        kind="work",
+        tenant="acme",
+        project="docs",
+        run="r",
+        task="t",
+        epoch=1,
+        phase="solve",
+        pool="default",
+        key="work",
+        input_hash="",
+        opened_at=(0, 0),
+        spec=task("t"),
+        attempt=1,
+        context=SecurityContext(user="ann"),
+        graph_revision=0,
+    )

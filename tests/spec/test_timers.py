@@ -3,8 +3,10 @@ to."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from dagbok.agents.scheduler.handle import handle
-from dagbok.agents.scheduler.timers import AGAIN_MS, Timers
+from dagbok.agents.scheduler.timers import AGAIN_MS, LONGEST_AGAIN_MS, SMALL, Timers
 from dagbok.events.envelope import command_record, run_command
 from dagbok.events.log.port import StoredRecord
 from dagbok.events.run import commands as c
@@ -36,7 +38,7 @@ class Deadlines:
         envelope = run_command(SENDER, "run:r", command, id=f"id-{self.commands}", now_ms=at_ms)
         record = StoredRecord(self.commands, at_ms, "", command_record(envelope).value)
         self.commands += 1
-        self.timers.confirmed(handle(self.state, record, 1))
+        self.timers.confirmed(self.state, handle(self.state, record, 1))
 
     def due(self, at_ms: int) -> list[tuple[str, str]]:
         """What fires now."""
@@ -61,6 +63,29 @@ def test_a_lease_fires_when_it_is_over_and_again_while_nobody_decides_it() -> No
     assert deadlines.due(LEASE_MS) == [("lease", "a")]
     assert deadlines.due(LEASE_MS + 1) == []
     assert deadlines.due(LEASE_MS + AGAIN_MS) == [("lease", "a")]
+
+
+def test_what_has_no_effect_fires_again_later_each_time_up_to_a_minute() -> None:
+    deadlines = Deadlines("a")
+    deadlines.tell(act.start_attempt(deadlines.run, "a"))
+    times = []
+    for at_ms in range(LEASE_MS, TIMEOUT_MS, 50):
+        times += [at_ms] * len(deadlines.due(at_ms))
+    assert [time - LEASE_MS for time in times] == [0, 500, 1_500, 3_500, 7_500]
+    times = [at_ms for at_ms in range(10**6, 2 * 10**6, 500) if ("lease", "a") in deadlines.due(at_ms)]
+    assert max(later - earlier for earlier, later in pairwise(times)) == LONGEST_AGAIN_MS
+
+
+def test_deadlines_of_what_is_over_take_no_room() -> None:
+    deadlines = Deadlines("long", *[f"t{number}" for number in range(999)])
+    deadlines.tell(act.start_attempt(deadlines.run, "long"))
+    for number in range(999):
+        deadlines.tell(act.start_attempt(deadlines.run, f"t{number}"))
+        deadlines.tell(act.submit_outcome(deadlines.run, f"t{number}", candidate({"x": 1})))
+        assert len(deadlines.timers) <= SMALL + 1
+    # Nothing that counts is thrown out.
+    assert deadlines.due(LEASE_MS) == [("lease", "long")]
+    assert deadlines.due(TIMEOUT_MS) == [("lease", "long"), ("timeout", "long")]
 
 
 def test_a_renewal_moves_the_lease_and_the_timeout_stays() -> None:
