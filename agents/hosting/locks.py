@@ -10,6 +10,10 @@ from types import TracebackType
 
 import msgspec
 
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
+from dagbok.events.ids import ID_PATTERN
+
 
 class Holder(msgspec.Struct, frozen=True):
     """Who holds a lock, as written into its file: process id of the system and of dagbok, and since when (ms since
@@ -33,10 +37,11 @@ class FileLock:
         return self._file is not None
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free, without waiting."""
+        """Take the lock if it is free, without waiting. Raises `OSError` when the path is a symbolic link: the file
+        that it points to would be overwritten."""
         if self._file is not None:
             return True
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -71,11 +76,13 @@ class FileLock:
 
 
 class ProcessLocks:
-    """One lock per process in a folder; a free one says that its process is gone for sure."""
+    """One lock per process in a folder; a free one says that its process is gone for sure. Raises `InvalidInput` when
+    `process` is no id that may name a file."""
 
     def __init__(self, folder: Path, process: str) -> None:
         self._folder, self._process = folder, process
-        self._own = FileLock(self._path(process), process)
+        self._own_path = self._path(process)
+        self._own = FileLock(self._own_path, process)
 
     def acquire(self) -> None:
         """Say that this process lives."""
@@ -83,15 +90,18 @@ class ProcessLocks:
 
     def release(self) -> None:
         """This process is about to end in good order."""
-        self._path(self._process).unlink(missing_ok=True)
+        self._own_path.unlink(missing_ok=True)
         self._own.release()
 
     def is_gone(self, process: str) -> bool:
-        """True when the process cannot be alive: its lock is free, or there is none."""
-        path = self._path(process)
+        """True when the process cannot be alive: its lock is free, or there is none. No process has a name that could
+        not be the name of its lock; whatever file such a name leads to is left alone."""
+        if not _may_name_a_file(process):
+            return True
         if process == self._process:
             return False
-        if not path.exists():
+        path = self._path(process)
+        if path.is_symlink() or not path.exists():
             return True
         lock = FileLock(path, process)
         if not lock.try_acquire():
@@ -101,4 +111,11 @@ class ProcessLocks:
         return True
 
     def _path(self, process: str) -> Path:
+        if not _may_name_a_file(process):
+            raise InvalidInput(f"{process[:140]!r} is no id of a process", code=Code.INVALID_SPEC)
         return self._folder / f"{process}.lock"
+
+
+def _may_name_a_file(process: str) -> bool:
+    """Ids come from the log, where anybody may have written them: they must not lead out of the folder."""
+    return ID_PATTERN.fullmatch(process) is not None and not process.startswith(".")

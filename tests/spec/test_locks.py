@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.locks import FileLock, ProcessLocks
+from dagbok.events.errors import InvalidInput
 
 HOLD = """
 import sys
@@ -66,6 +69,33 @@ def test_a_process_is_gone_when_its_lock_is_free_and_not_a_moment_before(tmp_pat
     assert not own.is_gone("own")
     own.release()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "/etc/dagbok", "a/b", "..", ".hidden", "", "a\n", "a\0b", "x" * 129, "{absolute}"]
+)
+def test_a_name_that_leads_out_of_the_folder_is_nobody_and_its_file_is_left_alone(name: str, tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside.lock", tmp_path / "processes"
+    folder.mkdir()
+    outside.write_text("precious")
+    name = name.replace("{absolute}", str(tmp_path / "outside"))
+    locks = ProcessLocks(folder, "own")
+    assert locks.is_gone(name)
+    assert outside.read_text() == "precious"
+    assert list(folder.iterdir()) == []
+    with pytest.raises(InvalidInput):
+        ProcessLocks(folder, name)
+
+
+def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "processes"
+    folder.mkdir()
+    outside.write_text("precious")
+    (folder / "gone.lock").symlink_to(outside)
+    assert ProcessLocks(folder, "own").is_gone("gone")
+    with pytest.raises(OSError, match="symbolic links"):
+        FileLock(folder / "gone.lock", "own").try_acquire()
+    assert outside.read_text() == "precious"
 
 
 def test_no_two_processes_have_the_same_name() -> None:
