@@ -62,6 +62,7 @@ def build() -> App:
     app.command(resume, group=STEER)
     app.command(cancel, group=STEER)
     app.command(resolve, group=STEER)
+    app.command(limits, group=STEER)
     app.register_install_completion_command()
     return app
 
@@ -70,6 +71,7 @@ def _artifact_app() -> App:
     artifact = App(name="artifact", group=LOOK, help="List and fetch what tasks published.")
     artifact.command(artifact_get, name="get")
     artifact.command(artifact_ls, name="ls")
+    artifact.command(artifact_collect, name="collect")
     return artifact
 
 
@@ -262,3 +264,37 @@ def resolve(
     from dagbok.cli.control import resolve_block
 
     return resolve_block(run, task, note, place, output)
+
+
+def limits(
+    run: RunName,
+    /,
+    *changes: Annotated[str, Parameter(help="NAME=NUMBER; none: show them.")],
+    place: Place | None = None,
+    output: Output | None = None,
+) -> int:
+    """Show what a run may use, or raise it: "dagbok limits last max_tasks=200000"."""
+    from dagbok.cli.limits import limits as show_or_raise
+
+    return show_or_raise(run, changes, place, output)
+
+
+def artifact_collect(
+    *,
+    remove: Annotated[bool, Flag] = False,
+    grace_days: float = 7.0,
+    place: Place | None = None,
+    output: Output | None = None,
+) -> int:
+    """Count stored artifacts that nothing refers to.
+
+    Parameters
+    ----------
+    remove
+        Remove them.
+    grace_days
+        Only what is older; at least an hour.
+    """
+    from dagbok.cli.orphans import collect_orphans
+
+    return collect_orphans(grace_days, remove, place, output)

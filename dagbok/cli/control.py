@@ -24,17 +24,17 @@ Make = Callable[[Reading, RunRow], RunCommand]
 
 def pause_run(name: str, reason: str, place: Place | None, output: Output | None) -> int:
     """Send `PauseRun`."""
-    return _steer(name, lambda _found, _run: PauseRun(reason), "paused", place, output)
+    return send_command(name, lambda _found, _run: PauseRun(reason), "paused", place, output)
 
 
 def resume_run(name: str, reason: str, place: Place | None, output: Output | None) -> int:
     """Send `ResumeRun`."""
-    return _steer(name, lambda _found, _run: ResumeRun(reason), "resumed", place, output)
+    return send_command(name, lambda _found, _run: ResumeRun(reason), "resumed", place, output)
 
 
 def cancel_run(name: str, reason: str, place: Place | None, output: Output | None) -> int:
     """Send `CancelRun`."""
-    return _steer(name, lambda _found, _run: CancelRun(reason), "cancelled", place, output)
+    return send_command(name, lambda _found, _run: CancelRun(reason), "cancelled", place, output)
 
 
 def resolve_block(name: str, task: str, note: str, place: Place | None, output: Output | None) -> int:
@@ -43,10 +43,11 @@ def resolve_block(name: str, task: str, note: str, place: Place | None, output: 
     def make(found: Reading, run: RunRow) -> RunCommand:
         return ResolveBlock(found.find_task(run, task).task, note)
 
-    return _steer(name, make, "resolved", place, output)
+    return send_command(name, make, "resolved", place, output)
 
 
-def _steer(name: str, make: Make, done: str, place: Place | None, output: Output | None) -> int:
+def send_command(name: str, make: Make, done: str, place: Place | None, output: Output | None) -> int:
+    """Send what `make` makes of the folder and the run, and tell what became of it. Raises `Refused`."""
     settings, how = settle(place, output)
     quiet_logs(settings)
     run, answer = asyncio.run(_send(settings, name, make))
