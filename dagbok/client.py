@@ -35,7 +35,7 @@ from dagbok.events.run.values import FailurePolicy, Limits, Pinned, SecurityCont
 from dagbok.events.specs import TaskSpec
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.snapshots.keeper import DUE_BYTES
-from dagbok.projections.task_graph.state import RunState, RunStatus
+from dagbok.projections.task_graph.state import CLOSED_RUN, RunState, RunStatus
 from dagbok.results import RunResult, result_of, unserved_keys
 
 SETTLED = ("succeeded", "failed", "cancelled", "blocked")
@@ -124,7 +124,8 @@ class Dagbok:
         """Start a run and return its id. With several tasks, those that no other depends on are its roots.
 
         The same `key` names the same run of the project: starting it again changes nothing, and raises `Refused`
-        (`config_mismatch`) when tasks or pinned values differ. The run is bound to all verifiers of this program.
+        (`config_mismatch`) when tasks or pinned values differ; `limits` that are higher than those of the run are
+        raised. The run is bound to all verifiers of this program.
         """
         check_id("tenant", tenant)
         check_id("project", project)
@@ -140,6 +141,8 @@ class Dagbok:
             context=SecurityContext(user=self._user),
         )
         await self._send(run, command, tenant, project)
+        if limits is not None:
+            await self._raise_limits(run, limits, tenant, project)
         return run
 
     async def wait(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
@@ -228,6 +231,14 @@ class Dagbok:
         if not answer.accepted:
             raise Refused(Code(answer.code or Code.INTERNAL_ERROR), answer.reason, advice=answer.advice or None)
         return answer
+
+    async def _raise_limits(self, run: str, wanted: Limits, tenant: str, project: str) -> None:
+        """A run that was there may have lower limits: raise those, and leave the others."""
+        async with self._confirmed(run, tenant, project) as found:
+            now, closed = found.limits, found.status in CLOSED_RUN
+        raised = {name: max(getattr(now, name), getattr(wanted, name)) for name in Limits.__struct_fields__}
+        if not closed and Limits(**raised) != now:
+            await self.set_limits(run, Limits(**raised), tenant=tenant, project=project)
 
     def _find(self, run: str, tenant: str, project: str) -> RunState:
         """The run as it is in memory, or a copy of it: nothing that readers do may move it."""
