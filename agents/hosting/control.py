@@ -13,6 +13,7 @@ from dagbok.agents.hosting.embedded import PARTITION, busy_message, keeper_of
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.locks import FileLock
+from dagbok.agents.scheduler.answers import answer_to
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.agents.scheduler.owner import Owner
 from dagbok.agents.scheduler.recover import Recovery
@@ -23,8 +24,9 @@ from dagbok.events.errors import FolderBusy
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.port import COMMANDS, EVENTS, Log
 from dagbok.events.log.sqlite import SqliteLog
+from dagbok.events.places import events_at
 from dagbok.events.rule import GENESIS, Position
-from dagbok.events.run.events import CommandRefused
+from dagbok.events.run.events import CommandRepeated
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.reading import read_effective
 
@@ -79,35 +81,31 @@ async def find_answer(log: Log, position: Position, offset: int, deciding: async
         position, commits = await read_effective(log, PARTITION, position, READ_COMMITS)
         for commit in commits:
             if commit.seal.command_offset == offset:
-                return answer_from(commit)
+                return answer_from(log, commit)
         if not commits:
             if deciding.done():
                 deciding.result()
             await log.wait(EVENTS, PARTITION, position.next_offset, LOOK_S)
 
 
-def answer_from(commit: Commit) -> Answer:
-    """The answer that a commit gives to its command."""
-    seal = commit.seal
+def answer_from(log: Log, commit: Commit) -> Answer:
+    """The answer that a commit gives to its command (blocking); a repeat gets that of the first commit."""
+    seal, offset = commit.seal, commit.offset
     events = decode_body(commit.stored_body, seal.codec, seal.raw_size)
-    at = (seal.partition, commit.offset)
-    first = events[0]
-    if isinstance(first, CommandRefused):
-        return Answer(
-            id=seal.command_id,
-            accepted=False,
-            at=at,
-            code=first.code,
-            reason=first.reason,
-            advice=first.advice,
-            retry=first.retry,
-        )
-    return Answer(id=seal.command_id, accepted=True, at=at, events=tuple(type(event).__name__ for event in events))
+    if isinstance(repeated := events[0], CommandRepeated):
+        offset = repeated.offset
+        events = events_at(log, seal.partition, offset)
+    return answer_to(seal.command_id, (seal.partition, offset), events)
 
 
 async def _decide_when_free(folder: DataFolder, log: Log, lock: FileLock) -> None:
-    """As soon as the folder has no owner, be it."""
+    """As soon as the folder has no owner, be it, until cancelled. When this ends nothing is written any more, so that
+    the lock may go to another."""
     while not lock.try_acquire():  # noqa: ASYNC110 - the operating system tells nobody that a lock is free
         await asyncio.sleep(LOOK_S)
     recovery = Recovery(log, PARTITION, keeper_of(folder, log), log_refuses=True)
-    await Owner(log, PARTITION, recovery, Silent(), system_ms, "control").run()
+    try:
+        await Owner(log, PARTITION, recovery, Silent(), system_ms, "control").run()
+    finally:
+        # A snapshot is written in a thread, which no cancellation stops.
+        await recovery.settled()

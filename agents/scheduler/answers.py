@@ -14,12 +14,18 @@ MAX_NAMES = 20
 
 def answer_of(state: PartitionState, decided: Decided) -> Answer:
     """What became of the command. A repeat gets the first answer, as far as it is remembered."""
-    command, commit = decided.command, decided.commit
     first = decided.events[0]
-    at = (commit.seal.partition, commit.offset)
+    if isinstance(first, CommandRepeated):
+        return _remembered_answer(state, decided, first)
+    return answer_to(decided.command.id, (decided.commit.seal.partition, decided.commit.offset), decided.events)
+
+
+def answer_to(id: str, at: tuple[int, int], events: Sequence[Event]) -> Answer:
+    """The answer to a command `id` whose commit at (partition, offset) has these events, and is no repeat."""
+    first = events[0]
     if isinstance(first, CommandRefused):
         return Answer(
-            id=command.id,
+            id=id,
             accepted=False,
             at=at,
             code=first.code,
@@ -27,13 +33,11 @@ def answer_of(state: PartitionState, decided: Decided) -> Answer:
             advice=first.advice,
             retry=first.retry,
         )
-    if isinstance(first, CommandRepeated):
-        return _first_answer(state, decided, first)
     stopped = first.refused if isinstance(first, LeasesRenewed) else ()
-    return Answer(id=command.id, accepted=True, at=at, events=_names(decided.events), stopped=stopped)
+    return Answer(id=id, accepted=True, at=at, events=_names(events), stopped=stopped)
 
 
-def _first_answer(state: PartitionState, decided: Decided, repeated: CommandRepeated) -> Answer:
+def _remembered_answer(state: PartitionState, decided: Decided, repeated: CommandRepeated) -> Answer:
     command = decided.command
     known = state.remembered.get(remembered_key(command.tenant, command.id))
     return Answer(
