@@ -1,6 +1,7 @@
 """Commands on their way to the log: appended together, repeated until somebody answers.
 
-A command without an answer is sent again; its decider knows a repeat. So nothing is lost, whoever dies on the way.
+A command without an answer is sent again, later each time (up to ten minutes); its decider knows a repeat. So nothing
+is lost, whoever dies on the way.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import structlog
 
 from dagbok.agents.faultpoints import COMMAND_APPENDED, reach
+from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Command, command_record
 from dagbok.events.errors import DagbokError
 from dagbok.events.ids import partition_of
@@ -23,6 +25,10 @@ logger = structlog.get_logger(__name__)
 OnAnswer = Callable[[Answer], None]
 
 REPEAT_AFTER_S = 30.0
+LONGEST_REPEAT_S = 600.0
+INTERNAL_ERRORS = 3
+"""The scheduler broke on this command so many times: it would do so for ever."""
+
 RETRY_PAUSE_S = 0.5
 
 
@@ -32,6 +38,12 @@ class _Pending:
     on_answer: OnAnswer | None
     sent_s: float
     insist: bool
+    repeats: int = 0
+    internal_errors: int = 0
+
+    def is_due(self, now_s: float, repeat_after_s: float) -> bool:
+        """Nobody has answered for long: twice as long each time."""
+        return now_s - self.sent_s >= min(repeat_after_s * 2.0 ** min(self.repeats, 30), LONGEST_REPEAT_S)
 
 
 class Outbox:
@@ -50,7 +62,8 @@ class Outbox:
     def send(self, command: Command, on_answer: OnAnswer | None = None, *, insist: bool = True) -> None:
         """Append it with the next batch; `on_answer` hears what became of it, at most once.
 
-        `insist`: an answer that says *retry* does not count; the command is repeated later."""
+        `insist`: an answer that says *retry* does not count; the command is repeated, later each time. Only the third
+        `internal_error` counts all the same."""
         self._pending[command.id] = _Pending(command, on_answer, self._now_s(), insist)
         self._waiting.append(command)
         self._filled.set()
@@ -64,8 +77,12 @@ class Outbox:
     def answered(self, answer: Answer) -> None:
         """An answer came."""
         pending = self._pending.get(answer.id)
-        if pending is None or (answer.retry and pending.insist):
+        if pending is None:
             return
+        if answer.retry and pending.insist:
+            pending.internal_errors += answer.code == Code.INTERNAL_ERROR
+            if pending.internal_errors < INTERNAL_ERRORS:
+                return
         del self._pending[answer.id]
         if pending.on_answer is not None:
             pending.on_answer(answer)
@@ -91,8 +108,9 @@ class Outbox:
         """Send again what has had no answer for long."""
         now_s = self._now_s()
         for pending in self._pending.values():
-            if now_s - pending.sent_s >= self._repeat_after_s:
+            if pending.is_due(now_s, self._repeat_after_s):
                 pending.sent_s = now_s
+                pending.repeats += 1
                 self._waiting.append(pending.command)
         if self._waiting:
             self._filled.set()

@@ -10,6 +10,7 @@ import pytest
 
 from dagbok.agents.workers import outbox as module
 from dagbok.agents.workers.outbox import Outbox
+from dagbok.events.codes import Code
 from dagbok.events.envelope import REPLY_TO, Answer, Command, Sender, decode_command, run_command
 from dagbok.events.errors import StorageFailed
 from dagbok.events.ids import partition_of
@@ -45,9 +46,9 @@ def command(number: int, run: str = "r") -> Command:
     return run_command(SENDER, f"run:{run}", PauseRun(), id=str(number), now_ms=1)
 
 
-def answer(number: int, *, retry: bool = False) -> Answer:
+def answer(number: int, *, retry: bool = False, code: str | None = None) -> Answer:
     """What became of it."""
-    return Answer(id=str(number), accepted=not retry, at=(0, 0), retry=retry)
+    return Answer(id=str(number), accepted=not retry, at=(0, 0), retry=retry, code=code)
 
 
 @asynccontextmanager
@@ -153,3 +154,37 @@ async def test_settled_waits_for_the_last_answer_and_answers_count_once() -> Non
         outbox.answered(answer(2))
         await settled
     assert heard == [answer(1), answer(2)]
+
+
+async def test_what_nobody_answers_is_repeated_later_each_time_up_to_ten_minutes() -> None:
+    log, now_s = MemoryLog(), 0.0
+    outbox = Outbox(log, "client/1", lambda: now_s)
+    service = asyncio.create_task(outbox.run())
+    outbox.send(command(1))
+    await ids(log, 1)
+    times = []
+    while now_s < 3_000:
+        before = (await log.bounds(COMMANDS, 0)).end
+        now_s += 10
+        outbox.repeat()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        times += [now_s] * ((await log.bounds(COMMANDS, 0)).end - before)
+    service.cancel()
+    await asyncio.gather(service, return_exceptions=True)
+    assert times == [30, 90, 210, 450, 930, 1_530, 2_130, 2_730]
+
+
+async def test_a_command_that_the_scheduler_breaks_on_is_given_up_at_the_third_time() -> None:
+    log = MemoryLog()
+    heard: list[Answer] = []
+    broken = answer(1, retry=True, code=Code.INTERNAL_ERROR)
+    async with running(log) as outbox:
+        outbox.send(command(1), heard.append)
+        outbox.answered(broken)
+        outbox.answered(answer(1, retry=True, code=Code.UNSUPPORTED))
+        outbox.answered(broken)
+        assert heard == []
+        outbox.answered(broken)
+        assert heard == [broken]
+        await outbox.settled()
