@@ -15,9 +15,9 @@ BATCH_DECIDED: Final = "owner.decided"
 BATCH_APPENDED: Final = "owner.appended"
 OUTPUTS_SENT: Final = "owner.outputs_sent"
 DISPATCH_TAKEN: Final = "worker.taken"
-CLAIMED: Final = "worker.claimed"
+FUNCTION_BEGINS: Final = "worker.begins"
 FUNCTION_DONE: Final = "worker.done"
-ARTIFACT_STORED: Final = "worker.stored"
+RESULT_ENCODED: Final = "worker.encoded"
 CHUNKS_WRITTEN: Final = "snapshot.chunks_written"
 
 ALL: Final = (
@@ -26,9 +26,9 @@ ALL: Final = (
     BATCH_APPENDED,
     OUTPUTS_SENT,
     DISPATCH_TAKEN,
-    CLAIMED,
+    FUNCTION_BEGINS,
     FUNCTION_DONE,
-    ARTIFACT_STORED,
+    RESULT_ENCODED,
     CHUNKS_WRITTEN,
 )
 

@@ -62,7 +62,7 @@ class TaskSpec(Written):
         return value
 
 
-_EXACT = Context(prec=36)
+_EXACT, _SMALLEST = Context(prec=36), Decimal("1e-18")
 
 Content = Any
 """Bytes, or a JSON value."""
@@ -91,9 +91,10 @@ class Usage(Written):
             raise ValueError("no decimal number") from None
         if not amount.is_finite() or not 0 <= amount < 10**18:
             raise ValueError("not within 0 and 10**18")
-        if amount != round(amount, 18):
+        exact = amount.quantize(_SMALLEST, context=_EXACT)
+        if exact != amount:
             raise ValueError("more than 18 digits behind the point")
-        return format(abs(round(amount, 18)).normalize(_EXACT), "f")
+        return format(exact.copy_abs().normalize(_EXACT), "f")
 
 
 class Outcome(Written):

@@ -8,18 +8,19 @@ from functools import partial
 
 import structlog
 
-from dagbok.agents.faultpoints import ARTIFACT_STORED, CLAIMED, DISPATCH_TAKEN, FUNCTION_DONE, reach
+from dagbok.agents.faultpoints import DISPATCH_TAKEN, FUNCTION_BEGINS, FUNCTION_DONE, RESULT_ENCODED, reach
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.definitions import PURE_GRACE_S, Verifier, Worker
-from dagbok.agents.workers.encode import encode_failure, encode_outcome, encode_report
+from dagbok.agents.workers.encode import encode_failure, encode_outcome, encode_report, encode_usage
 from dagbok.agents.workers.held import Held
 from dagbok.agents.workers.holdings import Holdings
+from dagbok.agents.workers.outbox import OnAnswer
 from dagbok.agents.workers.reader import ArtifactReader, scope_of
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Dispatch
 from dagbok.events.run.commands import FailAttempt, RunCommand, SubmitOutcome, SubmitVerdict
-from dagbok.events.run.values import Failure, Usage
+from dagbok.events.run.values import Failure
 from dagbok.events.specs import Outcome
 
 logger = structlog.get_logger(__name__)
@@ -28,10 +29,17 @@ Body = Callable[[Held, str], Awaitable[RunCommand]]
 """Does the attempt and gives the command that ends it; the text is the id that the command will have."""
 
 DETERMINISTIC = frozenset(
-    (Code.INVALID_OUTCOME, Code.ARTIFACT_INTEGRITY, Code.TOO_LARGE, Code.UNDECODABLE, Code.VERDICT_MISMATCH)
+    (
+        Code.INVALID_OUTCOME,
+        Code.ARTIFACT_INTEGRITY,
+        Code.TOO_LARGE,
+        Code.UNDECODABLE,
+        Code.VERDICT_MISMATCH,
+        Code.INTERNAL_ERROR,
+    )
 )
-"""A result refused with one of these is refused every time: the attempt ends as a terminal failure. Of a report it says
-that this process has another verifier than the run is bound to."""
+"""A result refused with one of these is refused every time (`internal_error`: has been, see `Outbox`): the attempt ends
+as a terminal failure. `verdict_mismatch` says that this process has another verifier than the run is bound to."""
 
 
 class Attempts:
@@ -61,10 +69,10 @@ class Attempts:
             if claim_first and not await self._holdings.claim(held):
                 self._holdings.drop(held)
                 return
-            reach(CLAIMED)
+            reach(FUNCTION_BEGINS)
             command_id = self._holdings.next_id()
             command = await body(held, command_id)
-            reach(ARTIFACT_STORED)
+            reach(RESULT_ENCODED)
             if held.stopped is None:
                 self._holdings.submit(held, command, command_id, partial(self._answered, held))
         except asyncio.CancelledError as error:
@@ -96,7 +104,8 @@ class Attempts:
         encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
         # Storing large artifacts waits for the disk, and 10,000 tasks take tens of milliseconds: not on the event loop.
         encoded = await asyncio.to_thread(encode) if _is_large(outcome) else encode()
-        return SubmitOutcome(dispatch.task, dispatch.epoch, held.claim, dispatch.input_hash, encoded, Usage())
+        usage = encode_usage(outcome)
+        return SubmitOutcome(dispatch.task, dispatch.epoch, held.claim, dispatch.input_hash, encoded, usage)
 
     async def _verdict(self, definition: Verifier, held: Held, command_id: str) -> RunCommand:
         dispatch = held.dispatch
@@ -134,11 +143,11 @@ class Attempts:
             key=dispatch.key,
             error=f"{failure.type}: {failure.message[:200]}",
         )
-        self._send_failure(held, failure)
+        self._send_failure(held, failure, partial(self._answered, held))
 
-    def _send_failure(self, held: Held, failure: Failure) -> None:
+    def _send_failure(self, held: Held, failure: Failure, on_answer: OnAnswer) -> None:
         command = FailAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, failure)
-        self._holdings.submit(held, command, self._holdings.next_id(), lambda answer: self._holdings.drop(held))
+        self._holdings.submit(held, command, self._holdings.next_id(), on_answer)
 
     def _answered(self, held: Held, answer: Answer) -> None:
         if answer.accepted:
@@ -154,9 +163,24 @@ class Attempts:
             why=answer.reason,
         )
         if answer.code in DETERMINISTIC:
-            self._send_failure(held, Failure("terminal", str(answer.code), "", answer.reason))
+            failure = Failure("terminal", str(answer.code), "", answer.reason)
+            self._send_failure(held, failure, partial(self._given_up, held))
         else:
             self._holdings.drop(held)
+
+    def _given_up(self, held: Held, answer: Answer) -> None:
+        """Whether or not the log takes even this, there is nothing more that this process could do."""
+        self._holdings.drop(held)
+        if not answer.accepted:
+            dispatch = held.dispatch
+            logger.error(
+                "attempt.given_up",
+                run=dispatch.run,
+                task=dispatch.task,
+                epoch=dispatch.epoch,
+                code=answer.code,
+                why=answer.reason,
+            )
 
 
 def _is_large(outcome: object) -> bool:

@@ -224,12 +224,13 @@ class Candidate(Artifacts):
 
     @cached_property
     def tasks(self) -> tuple[TaskSpec, ...]:
-        """The tasks that a decomposition proposes."""
+        """The tasks that a decomposition proposes, with everything that the worker wrote, ids and pools filled in."""
         proposal = self._dispatch.proposal
         if proposal is None:
             return ()
         return tuple(
-            TaskSpec(
+            # Checked when the log took them; its limits are wider than those of the form that people write.
+            TaskSpec.model_construct(
                 id=spec.id,
                 goal=spec.goal,
                 worker=spec.worker,
@@ -238,7 +239,12 @@ class Candidate(Artifacts):
                 inputs=_json(spec.inputs),
                 contract=_json(spec.contract),
                 pool=spec.pool,
+                metadata=_json(spec.metadata),
+                proposal_verifier=spec.proposal_verifier,
                 priority=spec.priority,
+                timeout_s=None if spec.timeout_ms is None else spec.timeout_ms / 1000,
+                lease_s=spec.lease_ms / 1000,
+                max_attempts=spec.max_attempts,
             )
             for spec in proposal.tasks
         )

@@ -83,7 +83,8 @@ class Verifier:
 def worker(key: str, *, pure: bool = False, concurrency: int | None = None) -> Callable[[WorkerFunction], Worker]:
     """Declare a function, async or sync, as the worker of `key`.
 
-    It gets a `TaskContext` and returns an `Outcome`. An exception spends one attempt, and its message reaches the next.
+    It gets a `TaskContext` and returns an `Outcome`. An exception spends one attempt, and its message reaches the next;
+    `Terminal` fails the task at once.
     """
 
     def declare(function: WorkerFunction) -> Worker:

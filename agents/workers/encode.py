@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from dagbok.agents.workers.terminal import Terminal
 from dagbok.events.canonical import canonical, sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Dispatch
@@ -25,6 +26,7 @@ from dagbok.events.run.values import (
     OutcomeData,
     Report,
     Spec,
+    Usage,
     VerifierPin,
 )
 from dagbok.events.specs import Artifact, Outcome, TaskSpec, Verdict
@@ -83,6 +85,12 @@ def encode_outcome(outcome: object, command_id: str, dispatch: Dispatch, put: Pu
     )
 
 
+def encode_usage(outcome: object) -> Usage:
+    """What the worker says that it used; nothing when it does not say."""
+    said = outcome.usage if isinstance(outcome, Outcome) else None
+    return Usage() if said is None else Usage(said.tokens, str(said.cost))
+
+
 def encode_report(verdict: object, dispatch: Dispatch, pin: VerifierPin) -> Report:
     """The report of a verifier's answer, bound to what was dispatched. Raises `InvalidInput` for any other answer."""
     if isinstance(verdict, bool):
@@ -105,8 +113,8 @@ def encode_report(verdict: object, dispatch: Dispatch, pin: VerifierPin) -> Repo
 
 def encode_failure(error: BaseException) -> Failure:
     """The failure of an exception: type, message and the last frames of its traceback. What dagbok itself says can
-    never succeed is terminal; everything else may be tried again."""
-    terminal = isinstance(error, DagbokError) and not error.retry
+    never succeed is terminal, and so is `Terminal`; everything else may be tried again."""
+    terminal = isinstance(error, Terminal) or (isinstance(error, DagbokError) and not error.retry)
     code = error.code if isinstance(error, DagbokError) else Code.WORKER_FAILED
     message = error.message if isinstance(error, DagbokError) else _said(error)
     frames = "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-MAX_FRAMES))

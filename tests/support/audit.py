@@ -35,7 +35,9 @@ async def check_decided(log: Log, partition: int = 0) -> None:
     assert offsets == list(range(len(offsets)))
     assert (await log.bounds(COMMANDS, partition)).end >= len(offsets)
     passes = Counter(
-        event.task for _, event in events if isinstance(event, VerdictRecorded) and event.report.verdict == "pass"
+        event.task
+        for _, event in events
+        if isinstance(event, VerdictRecorded) and (event.report.kind, event.report.verdict) == ("candidate", "pass")
     )
     published = Counter(event.task for _, event in events if isinstance(event, TaskVerified))
     assert max(passes.values(), default=0) <= 1
