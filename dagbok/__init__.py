@@ -1,17 +1,36 @@
 """dagbok: verified, dynamic task graphs of many agents, kept in a log.
 
 A task is done when a verifier says so. Everything that happened is in the log; recovery is a replay.
+
+The names below are imported when they are first asked for: a command that only reads does not wait for what runs tasks.
 """
 
-from dagbok.agents.workers.context import Artifacts, ArtifactView, Candidate, TaskContext
-from dagbok.agents.workers.definitions import Registry, Verifier, Worker, verifier, worker
-from dagbok.agents.workers.terminal import Terminal
-from dagbok.client import Dagbok
-from dagbok.events.codes import Code
-from dagbok.events.errors import DagbokError, Refused
-from dagbok.events.run.values import Limits
-from dagbok.events.specs import Artifact, Outcome, TaskSpec, Usage, Verdict
-from dagbok.results import RunResult
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dagbok.agents.workers.context import Artifacts, ArtifactView, Candidate, TaskContext
+    from dagbok.agents.workers.definitions import Registry, Verifier, Worker, verifier, worker
+    from dagbok.agents.workers.terminal import Terminal
+    from dagbok.client import Dagbok
+    from dagbok.events.codes import Code
+    from dagbok.events.errors import DagbokError, Refused
+    from dagbok.events.run.values import Limits
+    from dagbok.events.specs import Artifact, Outcome, TaskSpec, Usage, Verdict
+    from dagbok.results import RunResult
+
+_HOMES = {
+    "dagbok.agents.workers.context": ("Artifacts", "ArtifactView", "Candidate", "TaskContext"),
+    "dagbok.agents.workers.definitions": ("Registry", "Verifier", "Worker", "verifier", "worker"),
+    "dagbok.agents.workers.terminal": ("Terminal",),
+    "dagbok.client": ("Dagbok",),
+    "dagbok.events.codes": ("Code",),
+    "dagbok.events.errors": ("DagbokError", "Refused"),
+    "dagbok.events.run.values": ("Limits",),
+    "dagbok.events.specs": ("Artifact", "Outcome", "TaskSpec", "Usage", "Verdict"),
+    "dagbok.results": ("RunResult",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Artifact",
@@ -36,3 +55,16 @@ __all__ = [
     "verifier",
     "worker",
 ]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
