@@ -118,7 +118,7 @@ async def test_a_wrong_partition_is_refused() -> None:
     log = MemoryLog(partitions=7, clock=lambda: START_MS)
     owner = RunningOwner(log, Outlet(), 1)
     for number in range(7):
-        record = command_record(envelope(start(task("a")), run=f"run-{number}"))
+        record = command_record(envelope(start(task("a")), run=f"run-{number}", id=f"start-{number}"))
         await log.append(COMMANDS, 0, [record])
     async with asyncio.timeout(TIMEOUT_S):
         await owner.decided(6)
