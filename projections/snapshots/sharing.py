@@ -44,9 +44,9 @@ class Sharing:
         if node.created_by is not None:
             node.created_by = same(node.created_by, node.created_by)
         if node.deps:
-            node.deps = [same(task, task) for task in node.deps]
+            node.deps = self._texts(node.deps)
         if node.dependents:
-            node.dependents = [same(task, task) for task in node.dependents]
+            node.dependents = self._texts(node.dependents)
         if node.attempt is not None:
             self._attempt(node.attempt)
         if node.staged is not None:

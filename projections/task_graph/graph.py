@@ -12,16 +12,18 @@ def tasks_added(run: RunState, event: e.TasksAdded, at: At) -> None:
     """New tasks with their edges. Two passes, because tasks of one event may depend on each other in any order."""
     roots = frozenset(run.roots)
     nodes = [_node(run, entry, roots) for entry in event.tasks]
+    waiting: dict[str, list[str]] = {}
     for node in nodes:
         for dep in node.deps:
-            other = run.tasks[dep]
-            other.dependents.append(node.id)
-            node.open_deps += other.status != "verified"
+            waiting.setdefault(dep, []).append(node.id)
+            node.open_deps += run.tasks[dep].status != "verified"
         run.edges += len(node.deps)
         if node.created_by is not None:
-            node.dependents.append(node.created_by)
+            waiting.setdefault(node.id, []).append(node.created_by)
         if not node.open_deps:
             make_ready(run, node)
+    for id, dependents in waiting.items():
+        run.tasks[id].dependents += tuple(dependents)
     run.graph_revision = event.graph_revision
 
 
@@ -32,16 +34,14 @@ def decomposition_accepted(run: RunState, event: e.DecompositionAccepted, at: At
     parent.staged = None
     parent.problem = None
     parent.decompositions += 1
-    parent.deps.extend(event.new)
+    known = {*parent.deps, *event.new}
+    reused = [id for id in event.reused if id not in known]
+    parent.deps += (*event.new, *reused)
     parent.open_deps += len(event.new)
-    known = set(parent.deps)
-    for id in event.reused:
-        if id not in known:
-            parent.deps.append(id)
-            run.tasks[id].dependents.append(parent.id)
-            parent.open_deps += run.tasks[id].status != "verified"
-            run.edges += 1
-    run.edges += len(event.new)
+    for id in reused:
+        run.tasks[id].dependents += (parent.id,)
+        parent.open_deps += run.tasks[id].status != "verified"
+    run.edges += len(event.new) + len(reused)
     run.graph_revision = event.graph_revision
     if parent.open_deps:
         set_status(run, parent, "waiting")
@@ -74,7 +74,7 @@ def _node(run: RunState, entry: SpecEntry, roots: frozenset[str]) -> TaskNode:
         order=len(run.tasks),
         depth=parent.depth + 1 if parent else 0,
         created_by=entry.created_by,
-        deps=list(entry.spec.depends_on),
+        deps=entry.spec.depends_on,
         root=parent is None and entry.spec.id in roots,
     )
     run.tasks[node.id] = node

@@ -4,8 +4,8 @@ Changed by `evolve.py` alone; read by `agents/scheduler/`. It holds ids, statuse
 as opaque values, but no payload bytes: those stay in the log, where `Place` finds them, or in the artifact store.
 Everything here can be written to a snapshot and read back equal.
 
-Tasks are named by id, never referred to, so there are no cycles and the garbage collector need not walk 100,000 of
-them (`gc=False`).
+Tasks are named by id, never referred to, so there are no cycles, and the garbage collector need not walk 100,000 of
+them (`gc=False`; edges are tuples, which it lets go of, not lists).
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ class TaskNode(msgspec.Struct, gc=False):
     order: int
     depth: int
     created_by: str | None
-    deps: list[str]
+    deps: tuple[str, ...]
     status: TaskStatus = "waiting"
-    dependents: list[str] = []
+    dependents: tuple[str, ...] = ()
     open_deps: int = 0
     epoch: int = 0
     failures: int = 0

@@ -55,8 +55,8 @@ def test_without_a_verifier_for_it_a_decomposition_is_judged_by_the_rules_of_the
         like(AttemptOpened, task="a", kind="work", phase="solve"),
     )
     accepted.then_state(graph_revision=2, edges=3)
-    accepted.then_task("root", status="waiting", open_deps=2, deps=["a", "b"], decompositions=1, attempt=None)
-    accepted.then_task("b", depth=1, created_by="root", status="waiting", dependents=["root"])
+    accepted.then_task("root", status="waiting", open_deps=2, deps=("a", "b"), decompositions=1, attempt=None)
+    accepted.then_task("b", depth=1, created_by="root", status="waiting", dependents=("root",))
 
 
 def test_the_parent_integrates_when_its_children_are_verified() -> None:
@@ -83,7 +83,7 @@ def test_a_task_that_is_there_already_is_reused() -> None:
     run = _done(run, "done").starts("root")
     reused = run.submits("root", decompose(task("new"), reuse=("done", "todo", "done")))
     reused.then(like(DecompositionAccepted, new=("new",), reused=("done", "todo")), TasksAdded, AttemptOpened)
-    reused.then_task("root", deps=["new", "done", "todo"], open_deps=2).then_state(edges=3)
+    reused.then_task("root", deps=("new", "done", "todo"), open_deps=2).then_state(edges=3)
 
 
 def test_what_is_verified_already_is_not_waited_for() -> None:
@@ -104,13 +104,13 @@ def test_a_child_of_a_verified_task_is_ready_at_once() -> None:
 def test_reusing_what_the_parent_waited_for_adds_no_edge() -> None:
     run = _done(run_of(task("first"), task("root", depends_on=("first",))), "first").starts("root")
     run.submits("root", decompose(task("a"), reuse=("first",))).then_state(edges=2).then_task(
-        "root", deps=["first", "a"], open_deps=1
+        "root", deps=("first", "a"), open_deps=1
     )
 
 
 def test_many_children_are_linked_in_any_order() -> None:
     shuffled = decompose(task("c", depends_on=("b", "a")), task("b", depends_on=("a",)), task("a"))
-    ROOT.submits("root", shuffled).then_task("c", open_deps=2).then_task("a", dependents=["c", "b", "root"])
+    ROOT.submits("root", shuffled).then_task("c", open_deps=2).then_task("a", dependents=("c", "b", "root"))
 
 
 # Refusals: one event with code and reason, no retry, blocked until a person resolves it.
@@ -151,7 +151,7 @@ def test_a_breach_is_refused_once_with_its_code(proposal: Decompose, code: Code,
     event = refused.events[0]
     assert isinstance(event, DecompositionRefused)
     assert named in event.reason
-    refused.then_task("root", status="blocked", deps=[]).then_state(edges=1, graph_revision=1)
+    refused.then_task("root", status="blocked", deps=()).then_state(edges=1, graph_revision=1)
     problem = refused.task("root").problem
     assert problem is not None
     assert problem.code == code

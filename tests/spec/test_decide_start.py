@@ -43,7 +43,7 @@ def test_payload_and_dependencies_enter_in_canonical_form() -> None:
     )
     node = given().when(start(task("a"), loose)).task("b")
     assert bytes(node.spec.contract) == '{"a":"é","b":1}'.encode()
-    assert node.deps == ["a"]
+    assert node.deps == ("a",)
 
 
 def test_the_same_start_again_is_a_repeat_whatever_became_of_the_run() -> None:
