@@ -60,19 +60,31 @@ async def decide_once(
     folder.prepare()
     log = SqliteLog.open(folder.log)
     lock = FileLock(folder.scheduler_lock, new_process_id())
+    answer: asyncio.Task[Answer] | None = None
     deciding: asyncio.Task[None] | None = None
     try:
         offset = await log.append(COMMANDS, PARTITION, [command_record(command)])
         deciding = asyncio.create_task(_decide_when_free(folder, log, lock))
-        return await asyncio.wait_for(find_answer(log, since, offset, deciding), patience_s)
-    except TimeoutError as error:
+        answer = asyncio.create_task(find_answer(log, since, offset, deciding))
+        # Without an owner this process decides itself, and however long the fold takes is no reason to give up.
+        while not (await asyncio.wait((answer,), timeout=patience_s))[0]:
+            if not lock.held:
+                raise FolderBusy("it does not answer")
+        return answer.result()
+    except FolderBusy as error:
+        # An owner that was stopped inside a transaction holds the lock of the database too.
         raise FolderBusy(f"owner not responding: {busy_message(folder, lock)}") from error
     finally:
-        if deciding is not None:
-            deciding.cancel()
-            await asyncio.gather(deciding, return_exceptions=True)
+        await _ended(answer, deciding)
         lock.release()
         await log.close()
+
+
+async def _ended(*tasks: asyncio.Task[Answer] | asyncio.Task[None] | None) -> None:
+    for task in tasks:
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def find_answer(log: Log, position: Position, offset: int, deciding: asyncio.Task[None]) -> Answer:
