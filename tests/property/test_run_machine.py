@@ -26,7 +26,7 @@ from tests.property.run_recount import nothing_is_forgotten, recount
 from tests.property.run_watch import Watch
 from tests.support.logbuilder import LogBuilder
 from tests.support.scale import scale
-from tests.support.strategies import any_command, claims, nearly
+from tests.support.strategies import any_command, nearly
 
 VERDICTS: tuple[VerdictWord, ...] = (*("pass",) * 6, "fail", "inconclusive", "error")
 POLICIES: tuple[FailurePolicy, ...] = ("continue_independent", "continue_independent", "fail_fast")
@@ -42,7 +42,7 @@ class RunMachine(RuleBasedStateMachine):
         self.watches: dict[str, Watch] = {}
         self.finals: dict[tuple[str, str], bytes] = {}
         self.accepted: set[bytes] = set()
-        self.proposals = 0
+        self.proposals = self.gone = 0
         self._begin(data, policy)
 
     @precondition(lambda self: self.run_state.status in CLOSED_RUN)
@@ -80,14 +80,21 @@ class RunMachine(RuleBasedStateMachine):
 
     def _claim(self, node: TaskNode, data: st.DataObject) -> Claim:
         held = None if node.attempt is None else node.attempt.claim
-        return held or data.draw(claims)
+        return held or self._new_claim(data)
+
+    def _new_claim(self, data: st.DataObject) -> Claim:
+        """A claim of a process that is alive: one that is gone says nothing any more, and none has its name again."""
+        return Claim(self._process(data), data.draw(st.integers(1, 2)), "n1")
+
+    def _process(self, data: st.DataObject) -> str:
+        return f"p{data.draw(st.integers(1, 2))}-{self.gone}"
 
     # Workers and verifiers.
 
     @precondition(lambda self: self.active())
     @rule(data=st.data())
     def an_attempt_is_claimed(self, data: st.DataObject) -> None:
-        self._send(act.start_attempt(self.run_state, _one(data, self.active()).id, claim=data.draw(claims)))
+        self._send(act.start_attempt(self.run_state, _one(data, self.active()).id, claim=self._new_claim(data)))
 
     @precondition(lambda self: self.active("work"))
     @rule(data=st.data())
@@ -148,13 +155,15 @@ class RunMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.active())
     @rule(data=st.data())
     def a_process_has_something_else_to_say(self, data: st.DataObject) -> None:
-        node, process = _one(data, self.active()), _one(data, ("p1", "p2"))
+        node, process = _one(data, self.active()), self._process(data)
         said = (
             act.release_attempt(self.run_state, node.id, claim=self._claim(node, data)),
             c.RejectAttempt(node.id, node.epoch, process),
             c.ReportGone(process),
         )
-        self._send(_one(data, said))
+        command = _one(data, said)
+        self.gone += isinstance(command, c.ReportGone)
+        self._send(command)
 
     @precondition(lambda self: any(node.attempt.claim for node in self.active()))
     @rule()
