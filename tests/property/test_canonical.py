@@ -15,7 +15,7 @@ from dagbok.events.canonical import Json, canonical, canonical_text, digest
 from dagbok.events.errors import InvalidInput
 from tests.support.scale import scale
 
-examples = settings(max_examples=scale(200, 10_000), deadline=None)
+examples = settings(max_examples=scale(200, 4_000), deadline=None)
 
 scalars = (
     st.none()

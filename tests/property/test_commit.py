@@ -15,7 +15,7 @@ from dagbok.events.run.events import EVENTS, Event, RunPaused
 from tests.support.scale import scale
 from tests.support.strategies import any_of
 
-examples = settings(max_examples=scale(200, 10_000), deadline=None)
+examples = settings(max_examples=scale(200, 4_000), deadline=None)
 
 events = st.one_of([any_of(event) for event in EVENTS.values()])
 

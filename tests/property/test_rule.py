@@ -12,7 +12,7 @@ from tests.spec.test_rule import SEAL
 from tests.support.scale import scale
 
 PARTITION = SEAL.partition
-examples = settings(max_examples=scale(200, 10_000), deadline=None)
+examples = settings(max_examples=scale(200, 4_000), deadline=None)
 
 garbage = st.binary(max_size=60) | st.binary(max_size=30).map(lambda data: data + b"\n{}")
 

@@ -20,7 +20,7 @@ from tests.support.strategies import any_command, nearly
 
 STANDINGS = {**TASK, **{f"run {name}": scenario for name, scenario in RUN.items()}}
 standings = st.sampled_from(sorted(STANDINGS))
-examples = settings(max_examples=scale(300, 30_000), deadline=None)
+examples = settings(max_examples=scale(300, 10_000), deadline=None)
 
 
 @examples
