@@ -69,11 +69,11 @@ async def decide_once(
         # Without an owner this process decides itself, and however long the fold takes is no reason to give up.
         while not (await asyncio.wait((answer,), timeout=patience_s))[0]:
             if not lock.held:
-                raise FolderBusy("it does not answer")
+                raise FolderBusy("the command is in the log, and is decided as soon as the owner goes on")
         return answer.result()
     except FolderBusy as error:
         # An owner that was stopped inside a transaction holds the lock of the database too.
-        raise FolderBusy(f"owner not responding: {busy_message(folder, lock)}") from error
+        raise FolderBusy(f"owner not responding: {busy_message(folder, lock)}; {error.message}") from error
     finally:
         await _ended(answer, deciding)
         lock.release()

@@ -32,8 +32,9 @@ from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.agents.workers.process import WorkerProcess
 from dagbok.agents.workers.reader import ArtifactReader
+from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Command, Reply
-from dagbok.events.errors import FolderBusy
+from dagbok.events.errors import FolderBusy, InvalidInput
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.port import Log
 from dagbok.events.log.sqlite import SqliteLog
@@ -48,6 +49,7 @@ T = TypeVar("T")
 ProjectorPlace = Literal["process", "none"]
 PARTITION = 0
 STOP_GRACE_S = 10.0
+USE_INSIDE = "use it inside its `async with` block, from the event loop that opened it"
 
 
 class EmbeddedHost:
@@ -83,6 +85,7 @@ class EmbeddedHost:
         self._projector = projector
         self._services: list[asyncio.Task[None]] = []
         self._projecting: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
         self.failure: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
 
     async def start(self, pools: Iterable[str]) -> None:
@@ -130,12 +133,18 @@ class EmbeddedHost:
         await asyncio.gather(*services, return_exceptions=True)
         self._services, self._projecting = [], None
         await self.recovery.settled()
+        if not self.failure.done():
+            # Whoever still waits, or asks later, is told.
+            self.failure.set_result(InvalidInput("this Dagbok is closed", code=Code.USAGE, advice=USE_INSIDE))
         await self.log.close()
         self._locks.release()
         self._lock.release()
 
     async def first(self, wanted: Coroutine[object, object, T]) -> T:
-        """The result of `wanted`, unless the host fails first: then its error."""
+        """The result of `wanted`, unless the host fails or closes first: then its error."""
+        if asyncio.get_running_loop() is not self._loop:
+            wanted.close()
+            raise InvalidInput("this Dagbok lives in another event loop", code=Code.USAGE, advice=USE_INSIDE)
         task = asyncio.ensure_future(wanted)
         try:
             await asyncio.wait((task, self.failure), return_when=asyncio.FIRST_COMPLETED)

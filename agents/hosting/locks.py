@@ -11,7 +11,7 @@ from types import TracebackType
 import msgspec
 
 from dagbok.events.codes import Code
-from dagbok.events.errors import InvalidInput
+from dagbok.events.errors import InvalidInput, StorageFailed
 from dagbok.events.ids import ID_PATTERN
 
 
@@ -37,11 +37,14 @@ class FileLock:
         return self._file is not None
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free, without waiting. Raises `OSError` when the path is a symbolic link: the file
-        that it points to would be overwritten."""
+        """Take the lock if it is free, without waiting. Raises `StorageFailed` when the path is a symbolic link: the
+        file that it points to would be overwritten."""
         if self._file is not None:
             return True
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise StorageFailed(f"cannot lock {self._path}: {error.strerror or error}") from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

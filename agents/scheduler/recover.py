@@ -113,6 +113,7 @@ class Recovery:
             state.position = position
             folded += len(commits)
             await asyncio.sleep(0)
+        await self._check_events(state)
         await self.check_commands(state)
         logger.info("partition.folded", partition=self._partition, commits=folded, runs=len(state.runs))
         return state
@@ -134,6 +135,14 @@ class Recovery:
     async def settled(self) -> None:
         """See `Keeper.settled`."""
         await self._keeper.settled()
+
+    async def _check_events(self, state: PartitionState) -> None:
+        """On a log that refuses, offsets are dense: an end beyond the last record says that records were removed."""
+        end = (await self._log.bounds(EVENTS, self._partition)).end
+        if self._log_refuses and end > state.position.next_offset:
+            raise LogLost(
+                f"events {state.position.next_offset} to {end - 1} of partition {self._partition} were removed"
+            )
 
     async def check_commands(self, state: PartitionState) -> None:
         """Raises `LogLost` unless the commands behind the state are all there, and the last decided one, if it is kept,

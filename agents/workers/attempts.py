@@ -77,13 +77,15 @@ class Attempts:
                 self._holdings.submit(held, command, command_id, partial(self._answered, held))
         except asyncio.CancelledError as error:
             if held.stopped is None:
-                if held.task is None or held.task.cancelling():
+                if self._holdings.closing:
                     raise
-                # Nobody cancelled the attempt: something inside the function was, and it did not catch it.
+                # Nobody cancelled the attempt: the function cancelled itself, or did not catch what it cancelled.
+                _uncancel(held)
                 self._fail(
                     held, RuntimeError("the function was cancelled from within").with_traceback(error.__traceback__)
                 )
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            # Whatever a function raises ends its attempt and nothing else.
             if held.stopped is None:
                 self._fail(held, error)
         finally:
@@ -93,8 +95,7 @@ class Attempts:
         if held.stopped is not None:
             self._holdings.drop(held)
             # Only the attempt was cancelled; the runner goes on with the next one.
-            if held.task is not None and held.task.cancelling():
-                held.task.uncancel()
+            _uncancel(held)
         held.task = None
 
     async def _outcome(self, definition: Worker, held: Held, command_id: str) -> RunCommand:
@@ -181,6 +182,11 @@ class Attempts:
                 code=answer.code,
                 why=answer.reason,
             )
+
+
+def _uncancel(held: Held) -> None:
+    while held.task is not None and held.task.cancelling():
+        held.task.uncancel()
 
 
 def _is_large(outcome: object) -> bool:

@@ -21,7 +21,8 @@ logger = structlog.get_logger(__name__)
 
 class Holdings:
     """`process` is this process's id; `address` where answers to its claims and hints go. `clock` is in milliseconds
-    since 1970, `now_s` monotonic seconds. `shorter` is set when the shortest lease becomes shorter."""
+    since 1970, `now_s` monotonic seconds. `shorter` is set when the shortest lease becomes shorter; `closing` when
+    the process stops all it holds."""
 
     def __init__(
         self, process: str, address: str, outbox: Outbox, clock: Callable[[], int], now_s: Callable[[], float]
@@ -34,6 +35,7 @@ class Holdings:
         self._nonce = secrets.token_hex(8)
         self.shortest_lease_s = float("inf")
         self.shorter = asyncio.Event()
+        self.closing = False
 
     def __iter__(self) -> Iterator[Held]:
         return iter(tuple(self._held.values()))

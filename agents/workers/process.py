@@ -72,6 +72,7 @@ class WorkerProcess:
 
     async def stop(self, grace_s: float) -> None:
         """Take nothing more, stop what runs, hand back what was claimed, and see it acknowledged within `grace_s`."""
+        self._holdings.closing = True
         await _cancelled([task for tasks in self._pools.values() for task in tasks])
         for pool in self._pools:
             for kind in KINDS:

@@ -12,7 +12,7 @@ from dagbok.cli.exits import exit_of_status
 from dagbok.cli.outputs import OutputFile
 from dagbok.cli.reading import reading
 from dagbok.cli.show import print_run
-from dagbok.cli.text import duration, plural, short
+from dagbok.cli.text import clean, duration, plural, short
 from dagbok.events.errors import DagbokError
 from dagbok.results import RunResult
 from dagbok.settings import Settings
@@ -53,7 +53,7 @@ async def _tree(ended: Ended, settings: Settings) -> None:
 
 def _last_lines(ended: Ended) -> list[str]:
     result = ended.result
-    lines = [f"{file.view.name}: {_near(file.path)}" for file in ended.files]
+    lines = [f"{clean(file.view.name)}: {clean(str(_near(file.path)))}" for file in ended.files]
     lines += [f"failed: {short(task)} ({code})" for task, code in list(result.failed.items())[:NAMED]]
     if result.status == "blocked":
         for task, code in list(result.blocked.items())[:NAMED]:

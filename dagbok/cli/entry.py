@@ -69,7 +69,9 @@ def _tasks(path: Path, main: Callable[..., object], bound: inspect.BoundArgument
         returned = main(*bound.args, **bound.kwargs)
     except DagbokError:
         raise
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise broken(path, error, "mend main, or call it with other options") from error
     tasks = tuple(returned) if isinstance(returned, list | tuple) else (returned,)
     found = tuple([task for task in tasks if isinstance(task, TaskSpec)])

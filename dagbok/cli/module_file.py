@@ -43,7 +43,9 @@ def load_file(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and the like look their module up
     try:
         exec(compile(source, str(absolute), "exec", dont_inherit=True), module.__dict__)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         del sys.modules[name]
         raise broken(absolute, error) from error
     return module
@@ -56,7 +58,9 @@ def load(name: str) -> ModuleType:
     _search(Path.cwd())
     try:
         return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise broken(Path(name), error) from error
 
 

@@ -98,6 +98,8 @@ def _check_start(command: c.StartRun, entries: list[SpecEntry]) -> None:
     if STRUCTURE in pinned.verifiers:
         raise Refused(Code.INVALID_SPEC, f"{STRUCTURE!r} is the built-in check: no verifier may have this key")
     tasks = {entry.spec.id: entry.spec.depends_on for entry in entries}
+    if tasks:
+        check_acyclic(tasks)
     if not tasks or not command.roots:
         raise Refused(Code.INVALID_SPEC, "a run has at least one task and one root")
     if len(tasks) < len(entries):
@@ -111,7 +113,6 @@ def _check_start(command: c.StartRun, entries: list[SpecEntry]) -> None:
     if len(tasks) > command.limits.max_tasks or edges > command.limits.max_edges:
         raise Refused(Code.BUDGET_EXHAUSTED, f"{len(tasks)} tasks and {edges} edges are above the limits of the run")
     check_verifiers(pinned, (entry.spec for entry in entries))
-    check_acyclic(tasks)
 
 
 def _numbers(limits: Limits) -> dict[str, int]:
