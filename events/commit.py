@@ -77,5 +77,5 @@ def split_value(value: bytes) -> tuple[Seal, bytes] | None:
         return None
     try:
         return _decode_seal(value[:end]), value[end + 1 :]
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
