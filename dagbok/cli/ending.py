@@ -53,7 +53,7 @@ async def _tree(ended: Ended, settings: Settings) -> None:
 
 def _last_lines(ended: Ended) -> list[str]:
     result = ended.result
-    lines = [f"{clean(file.view.name)}: {clean(str(_near(file.path)))}" for file in ended.files]
+    lines = [f"{clean(file.view.name)}: {clean(_near(file.path), 10_000)}" for file in ended.files]
     lines += [f"failed: {short(task)} ({code})" for task, code in list(result.failed.items())[:NAMED]]
     if result.status == "blocked":
         for task, code in list(result.blocked.items())[:NAMED]:
