@@ -44,7 +44,12 @@ class Tables:
 
         Raises `FormatTooNew` when a newer dagbok has built a view, and `StorageFailed`.
         """
-        return cls(engines.open_sqlite(path, busy_timeout_s), views)
+        engine = engines.open_sqlite(path, busy_timeout_s)
+        try:
+            return cls(engine, views)
+        except BaseException:
+            engine.dispose()
+            raise
 
     def writing(self) -> AbstractContextManager[sa.Connection]:
         """A transaction that writes; the lock is taken at once."""
