@@ -20,6 +20,11 @@ def events_at(log: Log, partition: int, offset: int) -> list[Event]:
     return decode_body(stored_body, seal.codec, seal.raw_size)
 
 
+def is_proven(ref: ArtifactRef, data: bytes) -> bool:
+    """Whether these are the bytes that the reference names, by length and hash."""
+    return len(data) == ref.size_bytes and sha256_hex(data) == ref.sha256
+
+
 def inline_bytes(log: Log, ref: ArtifactRef) -> bytes:
     """The bytes of an artifact that stands inside an event, proven by hash and length (blocking).
 
@@ -30,6 +35,6 @@ def inline_bytes(log: Log, ref: ArtifactRef) -> bytes:
         raise ValueError(f"artifact {ref.name} is not in the log")
     event = events_at(log, place.partition, place.offset)[place.event]
     data = event.artifacts[place.item].inline if isinstance(event, CandidateSubmitted) else None
-    if data is None or len(data) != ref.size_bytes or sha256_hex(data) != ref.sha256:
+    if data is None or not is_proven(ref, data):
         raise ArtifactDamaged(f"artifact {ref.name} is not at {place.partition}:{place.offset} any more")
     return data

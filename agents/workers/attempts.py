@@ -133,17 +133,10 @@ class Attempts:
             raise TimeoutError(f"the verifier took longer than {timeout_s} s") from error
 
     def _fail(self, held: Held, error: BaseException) -> None:
-        dispatch = held.dispatch
         failure = encode_failure(error)
         # The event keeps the traceback; a log line of every failure would drown the others.
-        logger.info(
-            "attempt.failed",
-            run=dispatch.run,
-            task=dispatch.task,
-            epoch=dispatch.epoch,
-            key=dispatch.key,
-            error=f"{failure.type}: {failure.message[:200]}",
-        )
+        said = f"{failure.type}: {failure.message[:200]}"
+        logger.info("attempt.failed", **held.ids, key=held.dispatch.key, error=said)
         self._send_failure(held, failure, partial(self._answered, held))
 
     def _send_failure(self, held: Held, failure: Failure, on_answer: OnAnswer) -> None:
@@ -154,15 +147,7 @@ class Attempts:
         if answer.accepted:
             self._holdings.drop(held)
             return
-        dispatch = held.dispatch
-        logger.warning(
-            "result.refused",
-            run=dispatch.run,
-            task=dispatch.task,
-            epoch=dispatch.epoch,
-            code=answer.code,
-            why=answer.reason,
-        )
+        logger.warning("result.refused", **held.ids, code=answer.code, why=answer.reason)
         if answer.code in DETERMINISTIC:
             failure = Failure("terminal", str(answer.code), "", answer.reason)
             self._send_failure(held, failure, partial(self._given_up, held))
@@ -173,15 +158,7 @@ class Attempts:
         """Whether or not the log takes even this, there is nothing more that this process could do."""
         self._holdings.drop(held)
         if not answer.accepted:
-            dispatch = held.dispatch
-            logger.error(
-                "attempt.given_up",
-                run=dispatch.run,
-                task=dispatch.task,
-                epoch=dispatch.epoch,
-                code=answer.code,
-                why=answer.reason,
-            )
+            logger.error("attempt.given_up", **held.ids, code=answer.code, why=answer.reason)
 
 
 def _uncancel(held: Held) -> None:

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
 
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.events.canonical import Json, digest
@@ -18,8 +17,6 @@ from dagbok.events.specs import Outcome, Verdict
 
 WorkerFunction = Callable[[TaskContext], Outcome | Awaitable[Outcome]]
 VerifierFunction = Callable[[Candidate, TaskContext], bool | Verdict | Awaitable[bool | Verdict]]
-W = TypeVar("W", bound=WorkerFunction)
-V = TypeVar("V", bound=VerifierFunction)
 
 ASYNC_CONCURRENCY = 256
 SYNC_CONCURRENCY = 8

@@ -17,6 +17,9 @@ from dagbok.events.envelope import Dispatch
 from dagbok.events.errors import DagbokError, InvalidInput
 from dagbok.events.ids import derive
 from dagbok.events.run.values import (
+    MAX_INLINE_BYTES,
+    MAX_MESSAGE_CHARS,
+    MAX_TRACEBACK_CHARS,
     NULL,
     ArtifactItem,
     Blocked,
@@ -31,10 +34,7 @@ from dagbok.events.run.values import (
 )
 from dagbok.events.specs import Artifact, Outcome, TaskSpec, Verdict
 
-MAX_INLINE_BYTES = 32 * 1024
 MAX_FRAMES = 12
-MAX_MESSAGE_CHARS = 4_000
-MAX_TRACEBACK_CHARS = 16_000
 
 PutArtifact = Callable[[bytes], object]
 """Stores bytes under their hash, durably, in the scope of the run. Blocks."""

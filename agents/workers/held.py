@@ -50,6 +50,11 @@ class Held:
         return key_of(self.dispatch)
 
     @property
+    def ids(self) -> dict[str, str | int]:
+        """What a log line says of the attempt."""
+        return {"run": self.dispatch.run, "task": self.dispatch.task, "epoch": self.dispatch.epoch}
+
+    @property
     def lease_s(self) -> float:
         """How long a lease lasts."""
         return self.dispatch.spec.lease_ms / 1000
@@ -70,9 +75,7 @@ class Held:
         stopped; it can look at `TaskContext.cancelled`."""
         if self.stopped is not None or self.submitted:
             return
-        logger.info(
-            "attempt.stopped", run=self.dispatch.run, task=self.dispatch.task, epoch=self.dispatch.epoch, why=reason
-        )
+        logger.info("attempt.stopped", **self.ids, why=reason)
         self.stopped = reason
         self.context.cancelled = True
         if self.task is not None:

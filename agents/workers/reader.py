@@ -3,11 +3,10 @@ store."""
 
 from __future__ import annotations
 
-from dagbok.events.canonical import sha256_hex
 from dagbok.events.envelope import Dispatch, Input
 from dagbok.events.errors import ArtifactDamaged
 from dagbok.events.log.port import Log
-from dagbok.events.places import inline_bytes
+from dagbok.events.places import inline_bytes, is_proven
 from dagbok.projections.artifacts.port import ArtifactStore
 from dagbok.projections.artifacts.scope import Scope
 
@@ -25,7 +24,7 @@ class ArtifactReader:
         """
         ref = item.ref
         if item.inline is not None:
-            if len(item.inline) != ref.size_bytes or sha256_hex(item.inline) != ref.sha256:
+            if not is_proven(ref, item.inline):
                 raise ArtifactDamaged(f"the dispatched bytes of artifact {ref.name} are not the ones that were staged")
             return item.inline
         if ref.place is not None:

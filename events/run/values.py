@@ -15,6 +15,11 @@ Judged = Literal["candidate", "decomposition"]
 FailurePolicy = Literal["continue_independent", "fail_fast"]
 
 NULL: Final = msgspec.Raw(b"null")
+MAX_INLINE_BYTES: Final = 32 * 1024
+"""Larger artifacts go to the artifact store, and larger control values are refused."""
+MAX_MESSAGE_CHARS: Final = 4_000
+MAX_TRACEBACK_CHARS: Final = 16_000
+"""Of a failure: what is longer is cut by its worker, and again where it is decided."""
 STRUCTURE: Final = "structure"
 """Key of the built-in judge of decompositions that no registered verifier judges."""
 

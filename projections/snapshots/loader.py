@@ -11,11 +11,11 @@ import msgspec
 import structlog
 import zstandard
 
-from dagbok.events.commit import value_hash
-from dagbok.events.errors import ArtifactError, StorageFailed
-from dagbok.events.log.port import EVENTS, Log
+from dagbok.events.errors import ArtifactError, LogLost, StorageFailed
+from dagbok.events.log.port import Log
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
+from dagbok.projections.reading import check_head
 from dagbok.projections.snapshots.fold import fold_name
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, decode_manifest
 from dagbok.projections.snapshots.parts import decode_remembered, decode_run
@@ -76,15 +76,11 @@ def read_part(store: ScopedArtifacts, key: ArtifactKey) -> bytes:
 
 
 async def _is_of(log: Log, manifest: Manifest) -> bool:
-    position = manifest.position
-    if position.head_offset < 0:
-        return True
-    records = await log.read(EVENTS, manifest.partition, position.head_offset, 1)
-    return (
-        bool(records)
-        and records[0].offset == position.head_offset
-        and value_hash(records[0].value) == position.head_hash
-    )
+    try:
+        await check_head(log, manifest.partition, manifest.position)
+    except LogLost:
+        return False
+    return True
 
 
 @contextmanager

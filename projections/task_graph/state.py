@@ -33,7 +33,6 @@ TaskStatus = Literal[
     "waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "failed", "cancelled"
 ]
 
-FINAL_RUN: frozenset[RunStatus] = frozenset(("succeeded", "cancelled"))
 CLOSED_RUN: frozenset[RunStatus] = frozenset(("succeeded", "cancelled", "failed"))
 FINAL_TASK: frozenset[TaskStatus] = frozenset(("verified", "cancelled"))
 ACTIVE_TASK: tuple[TaskStatus, ...] = ("ready", "running", "verifying", "backoff")

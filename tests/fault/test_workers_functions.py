@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dagbok import Candidate, Outcome, TaskContext, verifier, worker
-from dagbok.agents.workers.encode import MAX_MESSAGE_CHARS
 from dagbok.events.run.events import AttemptFailed, VerdictRecorded
+from dagbok.events.run.values import MAX_MESSAGE_CHARS
 from dagbok.events.specs import Artifact
 from tests.support.hosts import TIMEOUT_S, events_of, hosted, spec, until
 

@@ -23,11 +23,8 @@ from dagbok.events.run.events import (
     RenewedLease,
     TaskFailed,
 )
-from dagbok.events.run.values import Failure
+from dagbok.events.run.values import MAX_MESSAGE_CHARS, MAX_TRACEBACK_CHARS, Failure
 from dagbok.projections.task_graph.state import RunState
-
-MAX_MESSAGE_CHARS = 4_000
-MAX_TRACEBACK_CHARS = 16_000
 
 
 def start(run: RunState, command: StartAttempt, by: By) -> Iterator[Event]:

@@ -18,10 +18,9 @@ from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run.commands import SubmitOutcome
 from dagbok.events.run.events import CandidateSubmitted, DecompositionProposed, Event, TaskBlocked
-from dagbok.events.run.values import STRUCTURE, ArtifactItem, Blocked, Candidate, Decompose, Usage
+from dagbok.events.run.values import MAX_INLINE_BYTES, STRUCTURE, ArtifactItem, Blocked, Candidate, Decompose, Usage
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
-MAX_INLINE_BYTES = 32 * 1024
 MAX_REASON_CHARS = 4_000
 MAX_NAME_CHARS = 256
 _COST = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
