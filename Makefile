@@ -12,7 +12,7 @@ ARGS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check lint types imports wheel bench lock clean
+.PHONY: help install lightagent demo test test-all check lint types imports wheel bench lock clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p;/^SHELL/q' Makefile
@@ -25,13 +25,21 @@ $(VENV)/installed: requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# LightAgent needs another openai than the rest: the tests of its adapter have an environment of their own.
+lightagent: .venv-lightagent/installed
+
+.venv-lightagent/installed: requirements/lightagent.txt
+	@VENV=.venv-lightagent PYTHON='$(PYTHON)' sh requirements/venv.sh
+	.venv-lightagent/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
+	@touch $@
+
 demo: install
 	$(BIN)/dagbok run examples/docs_audit.py --input '$(INPUT)' $(ARGS)
 
-test: install
+test: install lightagent
 	$(BIN)/python -m pytest $(ARGS)
 
-test-all: install
+test-all: install lightagent
 	DAGBOK_TEST_SCALE=full $(BIN)/python -m pytest $(ARGS)
 
 check: lint types imports wheel
@@ -59,7 +67,9 @@ lock:
 	@VENV=.venv-lock PYTHON='$(PYTHON)' sh requirements/venv.sh
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.7'
 	$(COMPILE) --output-file requirements/runtime.txt
-	$(COMPILE) --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(COMPILE) --group dev --extra pydantic-ai --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(COMPILE) --extra lightagent --override requirements/lightagent-without.txt \
+		--constraint requirements/runtime.txt --output-file requirements/lightagent.txt
 
 clean:
 	rm -rf $(VENV) .venv-* build dist dagbok.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("runtime.txt", "dev.txt")
+LOCKS = ("runtime.txt", "dev.txt", "lightagent.txt")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -43,9 +43,13 @@ def test_what_the_project_requires_is_locked() -> None:
     development = {name_of(r) for r in PYPROJECT["dependency-groups"]["dev"]}
     assert runtime <= read("runtime.txt").keys()
     assert runtime | development <= read("dev.txt").keys()
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    assert {name_of(r) for r in extras["pydantic-ai"]} <= read("dev.txt").keys()
+    assert runtime | {name_of(r) for r in extras["lightagent"]} <= read("lightagent.txt").keys()
 
 
-def test_users_and_developers_run_the_same_versions() -> None:
-    development = read("dev.txt")
+@pytest.mark.parametrize("lock", ["dev.txt", "lightagent.txt"])
+def test_users_and_developers_run_the_same_versions(lock: str) -> None:
+    development = read(lock)
     pins = {name: block.split(" ", 1)[0] for name, block in read("runtime.txt").items()}
     assert {name: development[name].split(" ", 1)[0] for name in pins} == pins
