@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
 from dagbok.events.canonical import canonical
+from dagbok.events.codes import Code
 from dagbok.events.ids import ID_PATTERN
 from dagbok.events.run.values import VerdictWord
 
@@ -21,13 +22,18 @@ JsonValue = Any
 """A JSON value, checked by `canonical` (pydantic's own type would copy it)."""
 
 
+TITLE: Final = "dagbok "
+"""How the title of each model here begins. pydantic's error carries it: a model of the user's own may have the same
+name."""
+
+
 class Written(BaseModel):
     """Base of what people write: frozen, and a wrong name is an error rather than ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
-class TaskSpec(Written):
+class TaskSpec(Written, title=TITLE + "TaskSpec"):
     """One task: what is to be done (`goal`, `inputs`), by whom (`worker`), and who says that it is done (`verifier`).
 
     - `contract`: what the verifier holds the result to, any JSON value; `inputs`: what the worker needs, any JSON
@@ -57,8 +63,8 @@ class TaskSpec(Written):
 
     @field_validator("inputs", "contract", "metadata")
     @classmethod
-    def _is_json(cls, value: JsonValue) -> JsonValue:
-        canonical(value)
+    def _is_json(cls, value: JsonValue, field: ValidationInfo) -> JsonValue:
+        canonical(value, f"{field.field_name} of a TaskSpec", Code.INVALID_SPEC)
         return value
 
 
@@ -68,14 +74,14 @@ Content = Any
 """Bytes, or a JSON value."""
 
 
-class Artifact(Written):
+class Artifact(Written, title=TITLE + "Artifact"):
     """Bytes or a JSON value that a candidate hands over, with its media type (none: told from the content)."""
 
     content: Content
     media_type: str | None = None
 
 
-class Usage(Written):
+class Usage(Written, title=TITLE + "Usage"):
     """What an attempt used, as its worker counts it: `tokens`, and `cost` as a decimal number in the currency of
     whoever reads it (not negative, up to 18 digits before the point and 18 behind it)."""
 
@@ -97,7 +103,7 @@ class Usage(Written):
         return format(exact.copy_abs().normalize(_EXACT), "f")
 
 
-class Outcome(Written):
+class Outcome(Written, title=TITLE + "Outcome"):
     """What a worker returns. Make one with `candidate`, `decompose` or `blocked`; plain text is never an outcome."""
 
     kind: Literal["candidate", "decompose", "blocked"]
@@ -162,7 +168,7 @@ class Outcome(Written):
         return cls(kind="blocked", reason=reason, usage=usage)
 
 
-class Verdict(Written):
+class Verdict(Written, title=TITLE + "Verdict"):
     """What a verifier returns, when true or false is not enough. Only `pass` publishes.
 
     `diagnostics` (any JSON value) reach the next attempt of the worker; `evidence` stays with the report.

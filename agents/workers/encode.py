@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 
 import msgspec
+from pydantic import ValidationError
 
 from dagbok.agents.workers.terminal import Terminal
 from dagbok.events.canonical import canonical, sha256_hex
@@ -32,9 +33,10 @@ from dagbok.events.run.values import (
     Usage,
     VerifierPin,
 )
-from dagbok.events.specs import Artifact, Outcome, TaskSpec, Verdict
+from dagbok.events.specs import TITLE, Artifact, Outcome, TaskSpec, Verdict
 
 MAX_FRAMES = 12
+MAX_PROBLEMS = 5
 
 PutArtifact = Callable[[bytes], object]
 """Stores bytes under their hash, durably, in the scope of the run. Blocks."""
@@ -49,9 +51,9 @@ def encode_spec(spec: TaskSpec, *, derived_id: str, pool: str) -> Spec:
         verifier=spec.verifier,
         depends_on=spec.depends_on,
         proposal_verifier=spec.proposal_verifier,
-        contract=_raw(spec.contract),
-        inputs=_raw(spec.inputs),
-        metadata=_raw(spec.metadata),
+        contract=_raw("contract of a TaskSpec", spec.contract, Code.INVALID_SPEC),
+        inputs=_raw("inputs of a TaskSpec", spec.inputs, Code.INVALID_SPEC),
+        metadata=_raw("metadata of a TaskSpec", spec.metadata, Code.INVALID_SPEC),
         pool=spec.pool or pool,
         priority=spec.priority,
         timeout_ms=None if spec.timeout_s is None else max(1, round(spec.timeout_s * 1000)),
@@ -67,7 +69,7 @@ def encode_outcome(outcome: object, command_id: str, dispatch: Dispatch, put: Pu
         raise _invalid(f"a worker returns an Outcome, not {type(outcome).__name__}")
     if outcome.kind == "candidate":
         items = tuple([_item(name, artifact, put) for name, artifact in outcome.artifacts.items()])
-        return Candidate(items, _raw(outcome.outputs))
+        return Candidate(items, _raw("outputs of an Outcome", outcome.outputs))
     if outcome.kind == "blocked":
         if not outcome.reason.strip():
             raise _invalid("a blocked outcome says why")
@@ -80,7 +82,7 @@ def encode_outcome(outcome: object, command_id: str, dispatch: Dispatch, put: Pu
         tasks=tuple(specs),
         reuse=outcome.reuse,
         rationale=_text("rationale", outcome.rationale),
-        composition_contract=_raw(outcome.composition_contract),
+        composition_contract=_raw("composition_contract of an Outcome", outcome.composition_contract),
         expected_graph_revision=outcome.expected_graph_revision,
     )
 
@@ -106,17 +108,16 @@ def encode_report(verdict: object, dispatch: Dispatch, pin: VerifierPin) -> Repo
         assurance=pin.assurance,
         input_hash=dispatch.input_hash,
         subject=dispatch.subject,
-        diagnostics=_raw(verdict.diagnostics),
-        evidence=_raw(verdict.evidence),
+        diagnostics=_raw("diagnostics of a Verdict", verdict.diagnostics),
+        evidence=_raw("evidence of a Verdict", verdict.evidence),
     )
 
 
 def encode_failure(error: BaseException) -> Failure:
     """The failure of an exception: type, message and the last frames of its traceback. What dagbok itself says can
-    never succeed is terminal, and so is `Terminal`; everything else may be tried again."""
-    terminal = isinstance(error, Terminal) or (isinstance(error, DagbokError) and not error.retry)
-    code = error.code if isinstance(error, DagbokError) else Code.WORKER_FAILED
-    message = error.message if isinstance(error, DagbokError) else _said(error)
+    never succeed is terminal, and so are `Terminal` and a model of dagbok's that was built wrongly; everything else may
+    be tried again."""
+    terminal, code, message = _judged(error)
     frames = "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-MAX_FRAMES))
     return Failure(
         "terminal" if terminal else "retryable",
@@ -125,6 +126,27 @@ def encode_failure(error: BaseException) -> Failure:
         _shortened(message, MAX_MESSAGE_CHARS),
         _shortened(frames, MAX_TRACEBACK_CHARS),
     )
+
+
+def _judged(error: BaseException) -> tuple[bool, Code, str]:
+    """Whether trying again is of no use, the code, and what to say."""
+    if isinstance(error, DagbokError):
+        return not error.retry, error.code, error.message
+    if isinstance(error, ValidationError) and error.title.startswith(TITLE):
+        # The same code builds the same wrong value. A model of the user's own may have read what somebody else wrote
+        # (a language model, say), and read another text the next time.
+        model = error.title.removeprefix(TITLE)
+        code = Code.INVALID_SPEC if model == TaskSpec.__name__ else Code.INVALID_OUTCOME
+        return True, code, f"{model} is not valid: {_problems(error)}"
+    return isinstance(error, Terminal), Code.WORKER_FAILED, _said(error)
+
+
+def _problems(error: ValidationError) -> str:
+    """Field and problem, on one line; the first few of many."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    told = [f"{'.'.join(map(str, problem['loc'])) or 'value'}: {problem['msg']}" for problem in found[:MAX_PROBLEMS]]
+    more = len(found) - len(told)
+    return " ".join("; ".join([*told, *([f"and {more} more"] if more else [])]).split())
 
 
 def _said(error: BaseException) -> str:
@@ -157,19 +179,19 @@ def _bytes_of(artifact: Artifact) -> tuple[bytes, str]:
         return bytes(content), media_type or "application/octet-stream"
     if isinstance(content, str) and media_type is not None and "json" not in media_type:
         return _text("content", content).encode(), media_type
-    return canonical(content), media_type or "application/json"
+    return canonical(content, "the content of an artifact"), media_type or "application/json"
 
 
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
         raise _invalid(f"a {what} is text, not {type(value).__name__}")
     if not value.isascii():
-        canonical(value)  # refuses surrogates
+        canonical(value, f"the {what}")  # refuses surrogates
     return value
 
 
-def _raw(value: object) -> msgspec.Raw:
-    return NULL if value is None else msgspec.Raw(canonical(value))
+def _raw(what: str, value: object, code: Code = Code.INVALID_OUTCOME) -> msgspec.Raw:
+    return NULL if value is None else msgspec.Raw(canonical(value, what, code))
 
 
 def _invalid(message: str) -> InvalidInput:

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagbok.events.canonical import Json, canonical, canonical_text, digest
+from dagbok.events.canonical import (
+    GREATEST_INTEGER,
+    LEAST_INTEGER,
+    MAX_DEPTH,
+    Json,
+    canonical,
+    canonical_text,
+    digest,
+)
 from dagbok.events.errors import InvalidInput
 from tests.support.scale import scale
 
@@ -20,7 +28,7 @@ examples = settings(max_examples=scale(200, 4_000), deadline=None)
 scalars = (
     st.none()
     | st.booleans()
-    | st.integers(-(2**53), 2**53)
+    | st.integers(LEAST_INTEGER, GREATEST_INTEGER)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=8)
 )
@@ -104,6 +112,32 @@ def test_a_value_that_contains_itself_is_refused() -> None:
 def test_what_is_no_json_text_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidInput):
         canonical_text(text)
+
+
+@examples
+@given(
+    st.integers(-(2**80), 2**80),
+    st.sampled_from(("%d", " [%d ]", '{"a":{"b":[1,%d]}}', '["long \\" 99999999999999999999",%d]')),
+)
+def test_an_integer_of_a_text_is_kept_exactly_or_refused(number: int, form: str) -> None:
+    text = (form % number).encode()
+    if LEAST_INTEGER <= number <= GREATEST_INTEGER:
+        assert json.loads(canonical_text(text)) == json.loads(text)
+    else:
+        with pytest.raises(InvalidInput, match="beyond 64 bits"):
+            canonical_text(text)
+
+
+@pytest.mark.parametrize("text", [b'"18446744073709551616"', b'{"18446744073709551616":1}', b"18446744073709551616.0",
+                                  b"1e300", b'"\\" 18446744073709551616 \\""'])  # fmt: skip
+def test_digits_that_are_no_integer_are_no_business_of_that(text: bytes) -> None:
+    assert json.loads(canonical_text(text)) == json.loads(text)
+
+
+def test_values_nest_as_deep_as_is_said() -> None:
+    assert canonical_text(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
+    with pytest.raises(InvalidInput, match=f"more than {MAX_DEPTH} levels"):
+        canonical_text(b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1))
 
 
 def test_decimals_travel_as_strings_and_text_in_normal_form_c() -> None:
