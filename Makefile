@@ -67,7 +67,8 @@ lock:
 	@VENV=.venv-lock PYTHON='$(PYTHON)' sh requirements/venv.sh
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.7'
 	$(COMPILE) --output-file requirements/runtime.txt
-	$(COMPILE) --group dev --extra pydantic-ai --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(COMPILE) --group dev --extra otel --extra pydantic-ai --constraint requirements/runtime.txt \
+		--output-file requirements/dev.txt
 	$(COMPILE) --extra lightagent --override requirements/lightagent-without.txt \
 		--constraint requirements/runtime.txt --output-file requirements/lightagent.txt
 
