@@ -1,13 +1,14 @@
 """What the tables answer. Every query names tenant and project, and sees nothing of others.
 
 Rows are as the views write them (`projections/views/`). Queries block; call them in a thread from a loop. All may raise
-`StorageFailed`, and `FormatTooNew` when a newer dagbok has built the tables.
+`StorageFailed`, and `FormatTooNew` when a newer dagbok has built the tables. Whatever is asked for has an answer: behind
+a number that no row can have there is nothing, and a text that is no Unicode names nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -21,6 +22,9 @@ from dagbok.projections.task_graph.state import RunStatus, TaskStatus
 from dagbok.projections.views.graph.rows import ArtifactRow, ArtifactState, AttemptRow, EdgeRow, RunRow, TaskRow
 from dagbok.projections.views.journal import REFUSED, JournalRow
 from dagbok.projections.views.reports import ReportRow
+
+GREATEST: Final = 2**63 - 1
+"""The greatest number that a database holds."""
 
 R = TypeVar("R", bound=Row)
 Condition = sa.ColumnElement[bool]
@@ -138,6 +142,8 @@ class Queries:
 
     def refusals(self, tenant: str, project: str, *, limit: int = 100) -> list[JournalRow]:
         """The newest commands that were refused or repeated without belonging to a run, the newest first."""
+        if not _is_unicode(tenant, project):
+            return []
         with self._tables.reading() as connection:
             session = self._tables.live(connection, "journal")
             columns = session.columns(JournalRow)
@@ -145,7 +151,7 @@ class Queries:
                 sa.select(session.tables.table(JournalRow))
                 .where(*_mine(columns, tenant, project), columns["stream"].startswith(REFUSED))
                 .order_by(columns["now_ms"].desc(), columns["log_offset"].desc())
-                .limit(limit)
+                .limit(_rows(limit))
             )
             return session.fetch(JournalRow, statement)
 
@@ -181,17 +187,34 @@ class Queries:
         above: tuple[str, int] | None = None,
         types: Sequence[str] | None = None,
     ) -> list[R]:
+        if not _is_unicode(tenant, project, *[text for text in equal.values() if text is not None], *(types or ())):
+            return []
         with self._tables.reading() as connection:
             session = self._tables.live(connection, self._tables.view_of(row))
             columns = session.columns(row)
             where = _mine(columns, tenant, project)
             where += [columns[name] == value for name, value in equal.items() if value is not None]
             if above is not None:
-                where.append(columns[above[0]] > above[1])
+                where.append(columns[above[0]] > max(-1, min(above[1], GREATEST)))
             if types is not None:
                 where.append(columns["type"].in_(types))
             by = [columns[name[1:]].desc() if name[0] == "-" else columns[name] for name in order]
-            return session.fetch(row, sa.select(session.tables.table(row)).where(*where).order_by(*by).limit(limit))
+            statement = sa.select(session.tables.table(row)).where(*where).order_by(*by)
+            return session.fetch(row, statement if limit is None else statement.limit(_rows(limit)))
+
+
+def _rows(limit: int) -> int:
+    """As many rows as a database can count to; fewer than none are none."""
+    return max(0, min(limit, GREATEST))
+
+
+def _is_unicode(*texts: str) -> bool:
+    """False for what no row can have: half characters, as arguments of a program have that are no UTF-8. None has a NUL
+    either, which some databases refuse."""
+    try:
+        return b"\0" not in "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _mine(columns: Columns, tenant: str, project: str) -> list[Condition]:

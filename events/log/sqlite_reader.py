@@ -31,6 +31,8 @@ _BOUNDS: Final = {
     for topic in TOPICS
 }
 _VALUE: Final = {topic: f"SELECT value FROM {topic} WHERE id = ?" for topic in TOPICS}
+GREATEST_OFFSET: Final = 2**63 - 2
+"""SQLite counts no further; a record beyond it is not there."""
 _decode_headers: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 
@@ -47,7 +49,8 @@ class Reader:
         found: list[StoredRecord] = []
         size_bytes = 0
         least = start
-        with self._database() as db, closing(db.execute(_READ[topic], (start, limit))) as rows:
+        place = (max(-1, min(start, GREATEST_OFFSET)), min(limit, GREATEST_OFFSET))
+        with self._database() as db, closing(db.execute(_READ[topic], place)) as rows:
             for offset, ms, key, value, headers in rows:
                 if offset < least or type(ms) is not int or type(key) is not str or type(value) is not bytes:
                     raise LogCorrupt(f"{self._path}: {topic}[0] at offset {offset} is not a record")
@@ -69,8 +72,10 @@ class Reader:
 
     def value(self, topic: Topic, offset: int) -> bytes:
         """What `Log.value_at` promises."""
-        with self._database() as db:
-            rows = db.execute(_VALUE[topic], (offset + 1,)).fetchall()
+        rows: list[tuple[object]] = []
+        if 0 <= offset <= GREATEST_OFFSET:
+            with self._database() as db:
+                rows = db.execute(_VALUE[topic], (offset + 1,)).fetchall()
         if not rows:
             raise LogLost(f"{topic}[0] has no record at offset {offset}")
         value = rows[0][0]

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dagbok.events.errors import LogLost
-from dagbok.events.log.port import COMMANDS, EVENTS, Log
+from dagbok.events.log.port import COMMANDS, EVENTS, Bounds, Log
 from tests.contract.adapters import ManualClock
 from tests.contract.reading import read_all, records, values_of
 
@@ -181,3 +181,24 @@ async def test_many_records_are_deleted_while_others_are_appended_and_read(log: 
     found = await read_all(log, EVENTS, 0, start=first)
     assert found[0].offset == first + 2990
     assert values_of(found) == [b"%d" % n for n in range(2990, 3000)] + [b"new %d" % n for n in range(20)]
+
+
+@pytest.mark.parametrize("offset", [2**62, 2**63 - 1, 2**64, 10**30])
+async def test_beyond_every_offset_that_can_be_there_is_the_end(log: Log, offset: int) -> None:
+    first = await _filled(log, 3)
+
+    assert not await log.read(EVENTS, 0, offset, 10)
+    assert values_of(await log.read(EVENTS, 0, first, offset)) == [b"0", b"1", b"2"]
+    assert not await log.wait(EVENTS, 0, offset, timeout_s=0)
+    with pytest.raises(LogLost):
+        log.value_at(EVENTS, 0, offset)
+    with pytest.raises(LogLost):
+        log.value_at(EVENTS, 0, -offset)
+
+
+async def test_removing_before_an_offset_that_cannot_be_there_removes_all(log: Log) -> None:
+    first = await _filled(log, 3)
+
+    await log.delete_before(EVENTS, 0, 10**30)
+
+    assert await log.bounds(EVENTS, 0) == Bounds(first + 3, first + 3)

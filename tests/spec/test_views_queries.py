@@ -130,3 +130,34 @@ def test_a_reader_knows_how_far_the_tables_are(tables: Tables, queries: Queries)
     assert queries.position() == builder.state.position.skip(len(builder.records))
     assert queries.position(7) == GENESIS
     assert queries.void_records() == 1
+
+
+HUGE = (2**63 - 1, 2**63, 2**64, 10**30)
+
+
+@pytest.mark.parametrize("number", HUGE)
+def test_behind_a_number_that_no_row_can_have_there_is_nothing(queries: Queries, number: int) -> None:
+    assert queries.journal(*ME, "tree", after_seq=number) == []
+    assert queries.list_tasks(*ME, "tree", after=number) == []
+
+
+@pytest.mark.parametrize("number", HUGE)
+def test_a_limit_that_no_database_can_count_to_is_none(queries: Queries, number: int) -> None:
+    assert queries.journal(*ME, "tree", after_seq=-number, limit=number) == queries.journal(*ME, "tree")
+    assert queries.list_tasks(*ME, "tree", after=-number, limit=number) == queries.list_tasks(*ME, "tree")
+    assert len(queries.list_runs(*ME, limit=number)) == 3
+    assert queries.refusals(*ME, limit=number) == queries.refusals(*ME)
+
+
+def test_fewer_rows_than_none_are_none(queries: Queries) -> None:
+    for limit in (0, -1, -(2**70)):
+        assert queries.list_runs(*ME, limit=limit) == []
+        assert queries.refusals(*ME, limit=limit) == []
+
+
+@pytest.mark.parametrize("name", ["half \ud800", "\udcff", "tree\0"])
+def test_a_text_that_no_row_can_have_names_nothing(queries: Queries, name: str) -> None:
+    assert queries.get_run(*ME, name) is None
+    assert queries.list_runs(name, "docs") == []
+    assert queries.refusals(name, "docs") == []
+    assert queries.journal(*ME, "tree", types=[name]) == []
