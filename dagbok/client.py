@@ -31,6 +31,7 @@ from dagbok.events.run.commands import (
     SetLimits,
     StartRun,
 )
+from dagbok.events.run.limits import raised
 from dagbok.events.run.values import FailurePolicy, Limits, Pinned, SecurityContext
 from dagbok.events.specs import TaskSpec
 from dagbok.projections.partition import PartitionState
@@ -236,9 +237,8 @@ class Dagbok:
         """A run that was there may have lower limits: raise those, and leave the others."""
         async with self._confirmed(run, tenant, project) as found:
             now, closed = found.limits, found.status in CLOSED_RUN
-        raised = {name: max(getattr(now, name), getattr(wanted, name)) for name in Limits.__struct_fields__}
-        if not closed and Limits(**raised) != now:
-            await self.set_limits(run, Limits(**raised), tenant=tenant, project=project)
+        if not closed and (larger := raised(now, wanted)) != now:
+            await self.set_limits(run, larger, tenant=tenant, project=project)
 
     def _find(self, run: str, tenant: str, project: str) -> RunState:
         """The run as it is in memory, or a copy of it: nothing that readers do may move it."""

@@ -60,6 +60,8 @@ class Code(StrEnum):
     STORAGE_FAILED = "storage_failed"
     NETWORK_FILESYSTEM = "network_filesystem"
     USAGE = "usage"
+    TASK_CANCELLED = "task_cancelled"
+    WEAKER_VERIFIER = "weaker_verifier"
 
     @property
     def shown(self) -> str:
@@ -135,4 +137,8 @@ MEANINGS: dict[Code, Meaning] = {
     Code.STORAGE_FAILED: Meaning("operator", True, "free disk space or mend the file system, then start again"),
     Code.NETWORK_FILESYSTEM: Meaning("operator", False, "put the data folder on a local disk"),
     Code.USAGE: Meaning("caller", False, "see --help"),
+    Code.TASK_CANCELLED: Meaning("operator", False, "put another task in its place (supersede), or start another run"),
+    Code.WEAKER_VERIFIER: Meaning(
+        "caller", False, "name a verifier that the task above allows (its child_verifiers, else its own assurance)"
+    ),
 }

@@ -15,9 +15,9 @@ from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.run import events as e
 from dagbok.events.run.commands import FireTimer
 from dagbok.projections.partition import PartitionState
-from dagbok.projections.task_graph.state import RunState
+from dagbok.projections.task_graph.state import CLOSED_RUN, RunState
 
-TimerKind = Literal["lease", "timeout", "backoff"]
+TimerKind = Literal["lease", "timeout", "backoff", "wall"]
 
 AGAIN_MS, LONGEST_AGAIN_MS = 500, 60_000
 """When a timer that fired had no effect (the run is paused or full, the command was refused), it fires again after
@@ -77,6 +77,9 @@ class Timers:
                 self._add(event.lease_until_ms, stream, event.task, event.epoch, "lease")
                 if event.timeout_at_ms is not None:
                     self._add(event.timeout_at_ms, stream, event.task, event.epoch, "timeout")
+            elif isinstance(event, e.RunStarted | e.RunReopened | e.LimitsSet) and stream is not None:
+                for timer in _wall_timer(state.runs[stream]):
+                    heappush(self._heap, timer)
         if len(self._heap) > self._tidy_at:
             self._tidy(state)
 
@@ -98,7 +101,7 @@ class Timers:
                 heappush(self._heap, timer.moved(deadline_ms))
                 continue
             heappush(self._heap, timer.again(now_ms))
-            if timer.kind != "backoff" or _may_open(run):
+            if _can_act(run, timer):
                 commands.append((run, FireTimer(timer.kind, timer.task, epoch, deadline_ms)))
         return commands
 
@@ -119,8 +122,12 @@ class Timers:
 
 def _deadline(run: RunState, timer: Timer) -> tuple[int, int] | None:
     """The deadline as the state has it now, with the epoch; none when there is none any more."""
+    if run.status in CLOSED_RUN:
+        return None
+    if timer.kind == "wall":
+        return next(((wall.fire_ms, 0) for wall in _wall_timer(run)), None)
     node = run.tasks.get(timer.task)
-    if node is None or run.status in ("succeeded", "failed", "cancelled"):
+    if node is None:
         return None
     if timer.kind == "backoff":
         return (node.due_ms, node.epoch) if node.status == "backoff" else None
@@ -132,12 +139,23 @@ def _deadline(run: RunState, timer: Timer) -> tuple[int, int] | None:
     return None if attempt.timeout_at_ms is None else (attempt.timeout_at_ms, attempt.epoch)
 
 
-def _may_open(run: RunState) -> bool:
-    """Whether a task whose backoff is over could open an attempt now; else its turn comes when another one closes."""
-    return run.status == "running" and len(run.active) < run.limits.max_open
+def _can_act(run: RunState, timer: Timer) -> bool:
+    """Whether firing would do something now. A task whose backoff is over opens an attempt when the run has room for
+    one; else its turn comes when another closes. Wall time ends a run that is running."""
+    if timer.kind in ("lease", "timeout"):
+        return True
+    return run.status == "running" and (timer.kind == "wall" or len(run.active) < run.limits.max_open)
+
+
+def _wall_timer(run: RunState) -> Iterable[Timer]:
+    """The end of the wall time of a run that is not stopped already."""
+    limit_ms = run.limits.max_wall_ms
+    if limit_ms is not None and run.status in ("running", "paused"):
+        yield Timer(run.started_ms + limit_ms, run.stream, "", 0, "wall")
 
 
 def _timers_of(run: RunState) -> Iterable[Timer]:
+    yield from _wall_timer(run)
     for due_ms, _, task in run.backoffs:
         yield Timer(due_ms, run.stream, task, -1, "backoff")
     for task in run.active:

@@ -29,15 +29,16 @@ def limits_of(found: Reading, run: RunRow) -> Limits:
     return msgspec.json.decode(data["limits"], type=Limits) if "limits" in data else Limits()
 
 
-def parse(changes: Sequence[str]) -> Mapping[str, int]:
+def parse(changes: Sequence[str]) -> Mapping[str, int | str]:
     """`name=value` as a mapping. Raises `InvalidInput` for anything else."""
-    parsed: dict[str, int] = {}
+    parsed: dict[str, int | str] = {}
     for change in changes:
         name, _, value = change.partition("=")
-        if name not in Limits.__struct_fields__ or not value.isdecimal():
+        is_cost = name == "max_cost" and value.replace(".", "", 1).isdecimal()
+        if name not in Limits.__struct_fields__ or not (value.isdecimal() or is_cost):
             known = ", ".join(Limits.__struct_fields__)
             raise InvalidInput(f"{change!r} is no NAME=NUMBER of a limit", code=Code.USAGE, advice=f"limits: {known}")
-        parsed[name] = int(value)
+        parsed[name] = value if name == "max_cost" else int(value)
     return parsed
 
 
@@ -62,10 +63,11 @@ def _show(name: str, place: Place | None, output: Output | None) -> int:
     settings, how = settle(place, output)
     quiet_logs(settings)
     now = asyncio.run(_read(settings, name))
-    values: dict[str, int] = {field: getattr(now, field) for field in Limits.__struct_fields__}
+    values: dict[str, int | str | None] = {field: getattr(now, field) for field in Limits.__struct_fields__}
     if how.json:
         say.out_json(values)
     else:
         width = max(map(len, values))
-        say.out("\n".join(f"{field.ljust(width)}  {value}" for field, value in values.items()))
+        said = {field: "no limit" if value is None else str(value) for field, value in values.items()}
+        say.out("\n".join(f"{field.ljust(width)}  {value}" for field, value in said.items()))
     return 0

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Literal
 
 from dagbok.events.run.event import Event
-from dagbok.events.run.values import AttemptKind, Claim, Failure, Phase, Value
+from dagbok.events.run.values import AttemptKind, Claim, Failure, Phase, Usage, Value
 
-CloseCause = Literal["run_cancelled", "run_failed", "run_succeeded"]
+CloseCause = Literal[
+    "run_cancelled",
+    "run_failed",
+    "run_succeeded",
+    "run_amended",
+    "budget_exhausted",
+    "task_cancelled",
+    "task_superseded",
+]
 
 
 class AttemptOpened(Event, frozen=True):
-    """An attempt may be claimed by the `pool` that serves `key`."""
+    """An attempt may be claimed by the `pool` that serves `key`. `reserved`: of the budget of the run, until it
+    ends."""
 
     task: str
     epoch: int
@@ -21,6 +30,7 @@ class AttemptOpened(Event, frozen=True):
     pool: str
     key: str
     priority: int = 0
+    reserved: Usage | None = None
 
 
 class AttemptStarted(Event, frozen=True):
@@ -50,10 +60,11 @@ class LeasesRenewed(Event, frozen=True):
 
 
 class AttemptReleased(Event, frozen=True):
-    """Handed back by its process; counts in nothing."""
+    """Handed back by its process; counts in nothing but what it used."""
 
     task: str
     epoch: int
+    usage: Usage = Usage()
 
 
 class AttemptUnserved(Event, frozen=True):
@@ -66,19 +77,21 @@ class AttemptUnserved(Event, frozen=True):
 
 
 class AttemptClosed(Event, frozen=True):
-    """Cancelled, with its cause."""
+    """Cancelled, with its cause. `usage`: what it is charged, which is what was reserved for it if it ran."""
 
     task: str
     epoch: int
     cause: CloseCause
+    usage: Usage = Usage()
 
 
 class AttemptLost(Event, frozen=True):
-    """Its lease ran out, or its process is gone."""
+    """Its lease ran out, or its process is gone. `usage`: what it is charged, as nobody can tell what it used."""
 
     task: str
     epoch: int
     code: Literal["lease_expired", "process_gone"]
+    usage: Usage = Usage()
 
 
 class AttemptFailed(Event, frozen=True):
@@ -88,3 +101,4 @@ class AttemptFailed(Event, frozen=True):
     epoch: int
     failure: Failure
     counted: bool = True
+    usage: Usage = Usage()

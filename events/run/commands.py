@@ -13,6 +13,7 @@ import msgspec
 from dagbok.events.run.values import (
     Claim,
     Failure,
+    FailurePolicy,
     Limits,
     OutcomeData,
     Pinned,
@@ -21,6 +22,7 @@ from dagbok.events.run.values import (
     Spec,
     Usage,
     Value,
+    VerifierPin,
 )
 
 
@@ -71,6 +73,40 @@ class ResolveBlock(RunCommand, frozen=True):
     note: str = ""
 
 
+class AmendRun(RunCommand, frozen=True):
+    """Change what the run is bound to, on record; none and keys that are not named stay as they are. Reviews that run
+    under a verifier that changes begin anew."""
+
+    verifiers: dict[str, VerifierPin] = msgspec.field(default_factory=dict)
+    failure_policy: FailurePolicy | None = None
+    max_depth: int | None = None
+    max_decompositions: int | None = None
+    reason: str = ""
+
+
+class RetryTask(RunCommand, frozen=True):
+    """A failed task runs again, with all its attempts; a run that failed goes on."""
+
+    task: str
+    note: str = ""
+
+
+class SupersedeTask(RunCommand, frozen=True):
+    """Another task takes the place of one that is not verified: those that wait for the old one wait for it.
+    `expected_graph_revision`: refuse when the graph has changed since; none: as it is."""
+
+    task: str
+    replacement: Spec
+    expected_graph_revision: int | None = None
+
+
+class CancelTask(RunCommand, frozen=True):
+    """End one branch: the task and what was created below it, as far as nothing else waits for that."""
+
+    task: str
+    reason: str = ""
+
+
 class StartAttempt(RunCommand, frozen=True):
     """Claim an open attempt before running it. The first claim decided binds the epoch."""
 
@@ -112,14 +148,16 @@ class FailAttempt(RunCommand, frozen=True):
     epoch: int
     claim: Claim
     failure: Failure
+    usage: Usage = Usage()
 
 
 class ReleaseAttempt(RunCommand, frozen=True):
-    """Hand an attempt back on shutdown; nothing is counted."""
+    """Hand an attempt back on shutdown; nothing is counted but what it used."""
 
     task: str
     epoch: int
     claim: Claim
+    usage: Usage = Usage()
 
 
 class RejectAttempt(RunCommand, frozen=True):
@@ -139,12 +177,14 @@ class SubmitVerdict(RunCommand, frozen=True):
     epoch: int
     claim: Claim
     report: Report
+    usage: Usage = Usage()
 
 
 class FireTimer(RunCommand, frozen=True):
-    """A deadline of the state has passed: of a lease, a timeout (both of an attempt), or a backoff."""
+    """A deadline of the state has passed: of a lease, a timeout (both of an attempt), a backoff, or the wall time of
+    the run (which names no task)."""
 
-    kind: Literal["lease", "timeout", "backoff"]
+    kind: Literal["lease", "timeout", "backoff", "wall"]
     task: str
     epoch: int
     deadline_ms: int
@@ -157,7 +197,19 @@ class ReportGone(RunCommand, frozen=True):
 
 
 CLIENT_COMMANDS: frozenset[str] = frozenset(
-    command.__name__ for command in (StartRun, PauseRun, ResumeRun, CancelRun, SetLimits, ResolveBlock)
+    command.__name__
+    for command in (
+        StartRun,
+        PauseRun,
+        ResumeRun,
+        CancelRun,
+        SetLimits,
+        AmendRun,
+        ResolveBlock,
+        RetryTask,
+        SupersedeTask,
+        CancelTask,
+    )
 )
 """Commands that are remembered by id for seven days of log time."""
 
@@ -169,7 +221,11 @@ RUN_COMMANDS: dict[str, type[RunCommand]] = {
         ResumeRun,
         CancelRun,
         SetLimits,
+        AmendRun,
         ResolveBlock,
+        RetryTask,
+        SupersedeTask,
+        CancelTask,
         StartAttempt,
         RenewLeases,
         SubmitOutcome,

@@ -49,7 +49,8 @@ class DecompositionAccepted(Event, frozen=True):
 
 
 class DecompositionRefused(Event, frozen=True):
-    """The proposal breaks a rule of the graph. `spent`: it cost an attempt."""
+    """The proposal breaks a rule of the graph, or is for another revision of it (`spent` is false then: the task runs
+    again)."""
 
     task: str
     epoch: int
@@ -71,3 +72,4 @@ class VerdictRecorded(Event, frozen=True):
     claim: Claim
     report_id: str
     report: Report
+    usage: Usage = Usage()

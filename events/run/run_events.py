@@ -7,7 +7,8 @@ from dagbok.events.run.values import Limits, Pinned, SecurityContext
 
 
 class RunStarted(Event, frozen=True):
-    """The run exists. `start_digest` names tasks, roots and pinned values: the same start again is a repeat."""
+    """The run exists. `start_digest` names tasks, roots and pinned values: the same start again is a repeat.
+    `graph_digest` names tasks and roots alone, since pinned values may be amended."""
 
     pinned: Pinned
     limits: Limits
@@ -15,6 +16,7 @@ class RunStarted(Event, frozen=True):
     context: SecurityContext
     context_hash: str
     start_digest: str
+    graph_digest: str = ""
 
 
 class RunPaused(Event, frozen=True):
@@ -36,18 +38,19 @@ class RunCancelled(Event, frozen=True):
 
 
 class RunSucceeded(Event, frozen=True):
-    """Final. Every root is verified."""
+    """Final. Every root is verified or skipped."""
 
 
 class RunFailed(Event, frozen=True):
-    """A task failed and nothing can go on. `tasks`: the first of them (at most 100)."""
+    """A task failed, or was cancelled, and nothing can go on. `tasks`: the first of them (at most 100)."""
 
     code: str
     tasks: tuple[str, ...]
 
 
 class RunBlocked(Event, frozen=True):
-    """Nothing can go on before a person resolves `tasks` (at most 100 are named)."""
+    """Nothing can go on before a person resolves `tasks` (at most 100 are named), or, when the code is
+    `budget_exhausted`, raises a limit of the run."""
 
     code: str
     tasks: tuple[str, ...]
@@ -64,3 +67,11 @@ class LimitsSet(Event, frozen=True):
 
     limits: Limits
     before: Limits
+
+
+class RunAmended(Event, frozen=True):
+    """What the run is bound to from now on, and what it was bound to before."""
+
+    pinned: Pinned
+    before: Pinned
+    reason: str = ""

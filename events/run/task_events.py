@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from dagbok.events.run.event import Event
-from dagbok.events.run.values import Claim, SpecEntry
+from dagbok.events.run.values import Claim, SpecEntry, Usage
 
 
 class TasksAdded(Event, frozen=True):
@@ -14,18 +16,27 @@ class TasksAdded(Event, frozen=True):
 
 
 class TaskVerified(Event, frozen=True):
-    """Final. The candidate's artifacts are published; tasks that wait for this one wake."""
+    """Final. The candidate's artifacts are published; tasks that wait for this one wake, but for the edges of those
+    in `not_taken`, whose condition its control values do not meet."""
 
     task: str
     report_id: str
+    not_taken: tuple[str, ...] = ()
+
+
+class TaskSkipped(Event, frozen=True):
+    """Final. None of its edges was taken, so it is not needed; nor is, on its account, what waits for it."""
+
+    task: str
 
 
 class TaskBackedOff(Event, frozen=True):
-    """The next attempt opens at `due_ms` (log time)."""
+    """The next attempt opens at `due_ms` (log time); `review`: of the verifier, on the same candidate."""
 
     task: str
     due_ms: int
     failures: int
+    review: bool = False
 
 
 class TaskBlocked(Event, frozen=True):
@@ -36,6 +47,7 @@ class TaskBlocked(Event, frozen=True):
     reason: str
     epoch: int = 0
     claim: Claim | None = None
+    usage: Usage = Usage()
 
 
 class TaskUnblocked(Event, frozen=True):
@@ -51,3 +63,27 @@ class TaskFailed(Event, frozen=True):
     task: str
     code: str
     reason: str
+
+
+class TaskRetried(Event, frozen=True):
+    """A failed task starts again, with all its attempts."""
+
+    task: str
+    note: str = ""
+
+
+class TaskCancelled(Event, frozen=True):
+    """Final. By a command, or because the task that created it was cancelled or superseded."""
+
+    task: str
+    cause: Literal["requested", "parent_cancelled", "parent_superseded"]
+    reason: str = ""
+
+
+class TaskSuperseded(Event, frozen=True):
+    """Final. `replacement` follows in the same commit and takes over the place of this task, with all that wait for
+    it."""
+
+    task: str
+    replacement: str
+    graph_revision: int

@@ -13,6 +13,7 @@ VerdictWord = Literal["pass", "fail", "inconclusive", "error"]
 Assurance = Literal["formal", "executable_checks", "human_review"]
 Judged = Literal["candidate", "decomposition"]
 FailurePolicy = Literal["continue_independent", "fail_fast"]
+Comparison = Literal["in", "not_in", "lt", "le", "gt", "ge"]
 
 NULL: Final = msgspec.Raw(b"null")
 MAX_INLINE_BYTES: Final = 32 * 1024
@@ -28,9 +29,34 @@ class Value(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Base of what is immutable and holds no reference back."""
 
 
+class Condition(Value, frozen=True):
+    """When the edge to the dependency `task` is taken: the control value of that task at `output` (a JSON Pointer, RFC
+    6901) is among `values`, or is not, or is a number that compares with the one value. A place that its outputs do not
+    have is equal to nothing."""
+
+    task: str
+    output: str
+    values: tuple[msgspec.Raw, ...]
+    op: Comparison = "in"
+
+
+class TaskLimits(Value, frozen=True):
+    """What one attempt at a task may use. `tokens` and `cost` are reserved when a work attempt opens; what it reports
+    replaces them. `context_bytes`, `context_artifacts`: what its worker may be handed (goal, contract, inputs and
+    artifacts of dependencies); a task with more is blocked rather than cut."""
+
+    tokens: int = 0
+    cost: str = "0"
+    context_bytes: int | None = None
+    context_artifacts: int | None = None
+
+
 class Spec(Value, frozen=True):
     """A task as the log keeps it: made once from a `TaskSpec`, never changed. `goal`, `contract`, `inputs` and
-    `metadata` are payload: canonical JSON that deciders and folds never look into."""
+    `metadata` are payload: canonical JSON that deciders and folds never look into.
+
+    `when`: conditions on edges to tasks in `depends_on`. `child_verifiers`: the only verifiers that tasks created below
+    this one may name; none: those of its creator."""
 
     id: str
     goal: str
@@ -46,14 +72,20 @@ class Spec(Value, frozen=True):
     timeout_ms: int | None = None
     lease_ms: int = 60_000
     max_attempts: int | None = None
+    when: tuple[Condition, ...] = ()
+    child_verifiers: tuple[str, ...] | None = None
+    limits: TaskLimits | None = None
 
 
 class SpecEntry(Value, frozen=True):
-    """A spec as it enters a graph: its digest, and the task that created it (none for the first tasks of a run)."""
+    """A spec as it enters a graph: its digest, the task that created it (none for the first tasks of a run), the task
+    that it replaces, and the dependencies that are settled already in such a way that their edge is not taken."""
 
     spec: Spec
     spec_hash: str
     created_by: str | None = None
+    supersedes: str | None = None
+    not_taken: tuple[str, ...] = ()
 
 
 class VerifierPin(Value, frozen=True):
@@ -77,7 +109,12 @@ class Pinned(Value, frozen=True):
 
 
 class Limits(Value, frozen=True):
-    """Tunable limits of a run; they only grow. Counts, except `*_ms` (milliseconds)."""
+    """Tunable limits of a run; they only grow. Counts, except `*_ms` (milliseconds), `*_bytes` and `max_cost` (a
+    decimal number in the currency of whoever reports it). None: no limit.
+
+    `max_pending_verifications`: while so many tasks await a verdict, no more work opens. `max_artifact_bytes`: of one
+    artifact; `max_total_artifact_bytes`: of all that candidates of the run handed over. `max_wall_ms`: since its start,
+    pauses included. `max_context_bytes`: what any worker may be handed."""
 
     max_tasks: int = 100_000
     max_edges: int = 400_000
@@ -88,6 +125,13 @@ class Limits(Value, frozen=True):
     max_verifier_errors: int = 3
     backoff_base_ms: int = 200
     backoff_max_ms: int = 60_000
+    max_pending_verifications: int = 1_000
+    max_artifact_bytes: int = 1024**3
+    max_total_artifact_bytes: int | None = None
+    max_wall_ms: int | None = None
+    max_tokens: int | None = None
+    max_cost: str | None = None
+    max_context_bytes: int | None = None
 
 
 class SecurityContext(Value, frozen=True):

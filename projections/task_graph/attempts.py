@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.run import events as e
-from dagbok.events.run.values import ArtifactItem, ArtifactRef, Place
+from dagbok.events.run.amounts import plus
+from dagbok.events.run.values import ArtifactItem, ArtifactRef, Place, Usage
 from dagbok.projections.task_graph.nodes import ask_review, end_attempt, make_ready, open_attempt, set_status
 from dagbok.projections.task_graph.shared import shared
 from dagbok.projections.task_graph.state import At, Attempt, ProblemRef, RunState, Staged, TaskNode
@@ -19,7 +20,10 @@ def attempt_opened(run: RunState, event: e.AttemptOpened, at: At) -> None:
         input_hash=event.input_hash,
         opened_ms=at.now_ms,
         opened_at=(at.offset, at.index),
+        reserved=event.reserved,
     )
+    if event.reserved is not None:
+        run.reserved = plus(run.reserved, event.reserved)
     open_attempt(run, run.tasks[event.task], attempt)
 
 
@@ -52,12 +56,14 @@ def attempt_unserved(run: RunState, event: e.AttemptUnserved, at: At) -> None:
 
 def attempt_returned(run: RunState, event: e.AttemptReleased | e.AttemptClosed, at: At) -> None:
     """Ended without a result that counts: the task wants another attempt of the same kind."""
+    run.spent = plus(run.spent, event.usage)
     _again(run, event.task, at)
 
 
 def attempt_lost(run: RunState, event: e.AttemptLost, at: At) -> None:
     """Counted apart from failures: a crash is not the task's fault, until it happens too often."""
     run.tasks[event.task].lost += 1
+    run.spent = plus(run.spent, event.usage)
     _again(run, event.task, at)
 
 
@@ -65,6 +71,7 @@ def attempt_failed(run: RunState, event: e.AttemptFailed, at: At) -> None:
     """A failed work attempt may spend one of the task's; a failed review does not, and is asked again."""
     node, attempt = _present(run, event.task)
     end_attempt(run, node, at)
+    run.spent = plus(run.spent, event.usage)
     if attempt.kind == "verify":
         node.verifier_errors += 1
         ask_review(run, node)
@@ -76,6 +83,7 @@ def attempt_failed(run: RunState, event: e.AttemptFailed, at: At) -> None:
 def candidate_submitted(run: RunState, event: e.CandidateSubmitted, at: At) -> None:
     """The candidate is staged and awaits a verdict."""
     node, attempt = _present(run, event.task)
+    run.artifact_bytes += sum([item.size_bytes for item in event.artifacts])
     node.staged = Staged(
         kind="candidate",
         phase=attempt.phase,
@@ -84,7 +92,7 @@ def candidate_submitted(run: RunState, event: e.CandidateSubmitted, at: At) -> N
         outputs=event.outputs.copy(),  # decoded from the log, it is a view that would keep the whole commit
         place=(at.offset, at.index),
     )
-    _submitted(run, node, at)
+    _submitted(run, node, event.usage, at)
 
 
 def decomposition_proposed(run: RunState, event: e.DecompositionProposed, at: At) -> None:
@@ -97,16 +105,18 @@ def decomposition_proposed(run: RunState, event: e.DecompositionProposed, at: At
         proposal=event.proposal,
         place=(at.offset, at.index),
     )
-    _submitted(run, node, at)
+    _submitted(run, node, event.usage, at)
 
 
 def decomposition_refused(run: RunState, event: e.DecompositionRefused, at: At) -> None:
-    """The reason reaches the next attempt. Unless it was spent, the task is ready again at once."""
+    """The reason reaches the next attempt. Unless it was spent, the task may run again on the graph as it is now."""
     node = run.tasks[event.task]
     end_attempt(run, node, at)
+    run.spent = plus(run.spent, event.usage)
     node.staged = None
     node.problem = problem_at(at, event.code, event.reason)
     if not event.spent:
+        node.conflicts += 1
         make_ready(run, node)
 
 
@@ -114,6 +124,7 @@ def verdict_recorded(run: RunState, event: e.VerdictRecorded, at: At) -> None:
     """The review is over; what follows from the verdict are events of their own."""
     node, _ = _present(run, event.task)
     end_attempt(run, node, at)
+    run.spent = plus(run.spent, event.usage)
     verdict = event.report.verdict
     if verdict == "error":
         node.verifier_errors += 1
@@ -128,8 +139,9 @@ def problem_at(at: At, code: str, text: str) -> ProblemRef:
     return ProblemRef(str(code), at.offset, at.index, sha256_hex(f"{code}\n{text}".encode()))
 
 
-def _submitted(run: RunState, node: TaskNode, at: At) -> None:
+def _submitted(run: RunState, node: TaskNode, usage: Usage, at: At) -> None:
     end_attempt(run, node, at)
+    run.spent = plus(run.spent, usage)
     node.verifier_errors = 0
     ask_review(run, node)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dagbok.events.run import events as e
 from dagbok.projections.task_graph.nodes import close_attempt, set_status
-from dagbok.projections.task_graph.state import At, RunState, RunStatus
+from dagbok.projections.task_graph.state import FINAL_TASK, At, RunState, RunStatus
 
 
 def run_started(run: RunState, event: e.RunStarted, at: At) -> None:
@@ -15,6 +15,7 @@ def run_started(run: RunState, event: e.RunStarted, at: At) -> None:
     run.context = event.context
     run.context_hash = event.context_hash
     run.start_digest = event.start_digest
+    run.graph_digest = event.graph_digest
     run.roots = event.roots
     run.open_roots = len(event.roots)
     run.started_ms = at.now_ms
@@ -34,7 +35,7 @@ def run_resumed(run: RunState, event: e.RunResumed, at: At) -> None:
 def run_cancelled(run: RunState, event: e.RunCancelled, at: At) -> None:
     """Every open task is cancelled; failed ones stay failed."""
     for node in run.tasks.values():
-        if node.status not in ("verified", "failed"):
+        if node.status != "failed" and node.status not in FINAL_TASK:
             close_attempt(run, node)
             set_status(run, node, "cancelled")
             node.staged = None
@@ -58,17 +59,24 @@ def run_failed(run: RunState, event: e.RunFailed, at: At) -> None:
 def run_blocked(run: RunState, event: e.RunBlocked, at: At) -> None:
     """Waits for a person."""
     run.status = "blocked"
+    run.blocked_by = str(event.code)
 
 
 def run_reopened(run: RunState, event: e.RunReopened, at: At) -> None:
     """Goes on."""
     run.status = "running"
+    run.blocked_by = ""
     run.closed_ms = 0
 
 
 def limits_set(run: RunState, event: e.LimitsSet, at: At) -> None:
     """The limits from now on."""
     run.limits = event.limits
+
+
+def run_amended(run: RunState, event: e.RunAmended, at: At) -> None:
+    """What the run is bound to from now on."""
+    run.pinned = event.pinned
 
 
 def _close(run: RunState, status: RunStatus, at: At) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from dagbok.events.run.amounts import minus
 from dagbok.projections.task_graph.state import At, Attempt, RunState, TaskNode, TaskStatus
 
 
@@ -21,6 +22,15 @@ def make_ready(run: RunState, node: TaskNode) -> None:
     heappush(run.ready, (-node.spec.priority, node.order, node.id))
 
 
+def wake(run: RunState, node: TaskNode) -> None:
+    """All its edges are settled: it may run if one of them is taken, or none is needed; else it will be skipped. A task
+    that was decomposed is begun already, and integrates whatever its children left."""
+    if node.wanted or node.decompositions or not node.deps:
+        make_ready(run, node)
+    else:
+        run.skipping.append(node.id)
+
+
 def ask_review(run: RunState, node: TaskNode) -> None:
     """What the task has staged awaits a verdict."""
     set_status(run, node, "verifying")
@@ -32,15 +42,17 @@ def open_attempt(run: RunState, node: TaskNode, attempt: Attempt) -> None:
     node.epoch = attempt.epoch
     node.attempt = attempt
     run.active[node.id] = None
-    if attempt.kind == "verify":
+    if node.status == "backoff":
+        set_status(run, node, "ready" if attempt.kind == "work" else "verifying")
+    elif attempt.kind == "verify":
         run.reviews.remove(node.id)
-    elif node.status == "backoff":
-        set_status(run, node, "ready")
     drop_stale(run)
 
 
 def close_attempt(run: RunState, node: TaskNode) -> None:
-    """The task has no attempt any more."""
+    """The task has no attempt any more, and nothing is reserved for it."""
+    if node.attempt is not None and node.attempt.reserved is not None:
+        run.reserved = minus(run.reserved, node.attempt.reserved)
     node.attempt = None
     run.active.pop(node.id, None)
 
@@ -63,6 +75,15 @@ def give_up(run: RunState, node: TaskNode, status: TaskStatus) -> None:
         run.reviews.remove(node.id)
     set_status(run, node, status)
     drop_stale(run)
+
+
+def drop_task(run: RunState, node: TaskNode, status: TaskStatus) -> None:
+    """The task leaves the graph for good: whatever it had staged or was held up by is of no interest any more."""
+    node.staged = None
+    run.blocked.pop(node.id, None)
+    run.failed.pop(node.id, None)
+    run.cancelled.pop(node.id, None)
+    give_up(run, node, status)
 
 
 def drop_stale(run: RunState) -> None:

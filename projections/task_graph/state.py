@@ -20,21 +20,35 @@ from dagbok.events.run.values import (
     ArtifactRef,
     AttemptKind,
     Claim,
+    Condition,
     Decompose,
     Limits,
     Phase,
     Pinned,
     SecurityContext,
     Spec,
+    Usage,
 )
 
 RunStatus = Literal["running", "paused", "blocked", "succeeded", "failed", "cancelled"]
 TaskStatus = Literal[
-    "waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "failed", "cancelled"
+    "waiting",
+    "ready",
+    "running",
+    "verifying",
+    "backoff",
+    "blocked",
+    "verified",
+    "skipped",
+    "failed",
+    "cancelled",
+    "superseded",
 ]
 
 CLOSED_RUN: frozenset[RunStatus] = frozenset(("succeeded", "cancelled", "failed"))
-FINAL_TASK: frozenset[TaskStatus] = frozenset(("verified", "cancelled"))
+FINAL_TASK: frozenset[TaskStatus] = frozenset(("verified", "skipped", "cancelled", "superseded"))
+GONE_TASK: frozenset[TaskStatus] = frozenset(("cancelled", "superseded"))
+"""What waits for one of these waits for ever, unless another task takes its place."""
 ACTIVE_TASK: tuple[TaskStatus, ...] = ("ready", "running", "verifying", "backoff")
 """While a task has one of these, the run can go on by itself."""
 
@@ -65,6 +79,7 @@ class Attempt(msgspec.Struct, gc=False):
     reply_to: str | None = None
     lease_until_ms: int = 0
     timeout_at_ms: int | None = None
+    reserved: Usage | None = None
     unserved: int = 0
     started_by: tuple[str, int] = ("", -1)
     renewed_by: tuple[str, int] = ("", -1)
@@ -96,6 +111,10 @@ class ProblemRef(msgspec.Struct, frozen=True, gc=False):
 class TaskNode(msgspec.Struct, gc=False):
     """A task: its spec, its place in the graph, its counters, its present attempt, and what it published.
 
+    `deps` are its edges as they are now: to what the spec names or what took its place, then to its children. An open
+    one is not settled yet; `wanted` says that one of the settled ones is taken. `conditions`: on edges, as they are
+    now. `composition`: what the children of its last decomposition are to make up together.
+
     `worked_by` and `judged_by` name the command that closed the last attempt of each kind, and the offset of its
     commit: the same command again is a repeat, whatever became of the task since. An older one is refused as stale."""
 
@@ -108,11 +127,16 @@ class TaskNode(msgspec.Struct, gc=False):
     status: TaskStatus = "waiting"
     dependents: tuple[str, ...] = ()
     open_deps: int = 0
+    wanted: bool = False
+    conditions: tuple[Condition, ...] = ()
+    superseded_by: str | None = None
     epoch: int = 0
     failures: int = 0
     lost: int = 0
     verifier_errors: int = 0
+    conflicts: int = 0
     decompositions: int = 0
+    composition: msgspec.Raw = NULL
     due_ms: int = 0
     attempt: Attempt | None = None
     staged: Staged | None = None
@@ -137,7 +161,10 @@ class TaskNode(msgspec.Struct, gc=False):
 
 class RunState(msgspec.Struct):
     """A run. `ready` and `backoffs` are heaps, `reviews` is a queue; `active` has the tasks with an attempt, in the
-    order in which they were opened; `counts` has the tasks per status."""
+    order in which they were opened; `counts` has the tasks per status; `skipping` those that no edge leads to any more.
+
+    `blocked`, `failed` and `cancelled` (by a command) have the code of each such task. `blocked_by`: the code of the
+    block of the run itself. `spent` is what ended attempts used, `reserved` what open ones may use."""
 
     run: str
     tenant: str
@@ -148,6 +175,7 @@ class RunState(msgspec.Struct):
     context: SecurityContext = SecurityContext(user="")
     context_hash: str = ""
     start_digest: str = ""
+    graph_digest: str = ""
     roots: tuple[str, ...] = ()
     graph_revision: int = 0
     edges: int = 0
@@ -157,9 +185,15 @@ class RunState(msgspec.Struct):
     ready: list[tuple[int, int, str]] = []
     backoffs: list[tuple[int, int, str]] = []
     reviews: list[str] = []
+    skipping: list[str] = []
     active: dict[str, None] = {}
     blocked: dict[str, str] = {}
     failed: dict[str, str] = {}
+    cancelled: dict[str, str] = {}
+    blocked_by: str = ""
+    spent: Usage = Usage()
+    reserved: Usage = Usage()
+    artifact_bytes: int = 0
     stream_seq: int = 0
     stream_head: str = ZERO_HASH
     started_ms: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from dagbok.agents.queue import Lane, MemoryQueue, lane_address, lane_of
@@ -88,7 +89,7 @@ def _record(decided: Decided) -> Record:
 async def started(*names: str, window: int = 256, **more: int) -> Scheduler:
     """A run with these tasks."""
     scheduler = Scheduler(window)
-    await scheduler.tell(start(*[task(name) for name in names], limits=Limits(**more)))
+    await scheduler.tell(start(*[task(name) for name in names], limits=msgspec.convert(more, Limits)))
     return scheduler
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, Literal
 
+import msgspec
+
 from dagbok.events.canonical import Json, sha256_hex
 from dagbok.events.envelope import Sender
 from dagbok.events.run import commands as c
@@ -80,7 +82,7 @@ class _History:
         if run.status in CLOSED_RUN or random.random() < 0.15:
             return c.CancelRun("enough")
         if random.random() < 0.3:
-            return c.SetLimits(Limits(**{**_limits(run), "max_open": run.limits.max_open + 1}))
+            return c.SetLimits(msgspec.structs.replace(run.limits, max_open=run.limits.max_open + 1))
         return c.PauseRun("lunch") if random.random() < 0.3 else self._renew(run)
 
     def _renew(self, run: RunState) -> c.RunCommand:
@@ -189,7 +191,3 @@ class _History:
             disturbances.append(lambda: builder.deliver(random.choice(builder.commands).value))
             disturbances.append(lambda: builder.void(random.choice(builder.records).value))
         random.choice(disturbances)()
-
-
-def _limits(run: RunState) -> dict[str, int]:
-    return {name: getattr(run.limits, name) for name in Limits.__struct_fields__}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dagbok.agents.scheduler.decide import attempts, outcomes, runs, timers, verdicts
+from dagbok.agents.scheduler.decide import amendments, attempts, outcomes, repair, runs, timers, verdicts
 from dagbok.agents.scheduler.decide.cause import By, Repeated
 from dagbok.events.run import commands as c
 from dagbok.events.run.events import Event
@@ -37,8 +37,12 @@ _DECIDERS: dict[type[c.RunCommand], Callable[[RunState, Any, By], Iterator[Event
     c.PauseRun: runs.pause,
     c.ResumeRun: runs.resume,
     c.CancelRun: runs.cancel,
-    c.SetLimits: runs.set_limits,
+    c.SetLimits: amendments.set_limits,
+    c.AmendRun: amendments.amend,
     c.ResolveBlock: runs.resolve,
+    c.RetryTask: repair.retry,
+    c.SupersedeTask: repair.supersede,
+    c.CancelTask: repair.cancel_task,
     c.StartAttempt: attempts.start,
     c.RenewLeases: attempts.renew,
     c.ReleaseAttempt: attempts.release,

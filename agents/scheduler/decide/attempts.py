@@ -8,6 +8,7 @@ import msgspec
 
 from dagbok.agents.scheduler.decide.cause import By, Repeated
 from dagbok.agents.scheduler.decide.guards import check_claim, held_attempt, present_attempt
+from dagbok.agents.scheduler.decide.payload import check_usage
 from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.agents.scheduler.decide.retry import retry_review, retry_work
 from dagbok.events.codes import Code
@@ -72,7 +73,8 @@ def renew(run: RunState, command: RenewLeases, by: By) -> Iterator[Event]:
 def release(run: RunState, command: ReleaseAttempt, by: By) -> Iterator[Event]:
     """Handed back: it opens again at once and nothing is counted."""
     node, _ = held_attempt(run, command.task, command.epoch, command.claim, by)
-    yield AttemptReleased(node.id, command.epoch)
+    check_usage(command.usage)
+    yield AttemptReleased(node.id, command.epoch, command.usage)
     yield from proceed(run, by.now_ms)
 
 
@@ -91,8 +93,9 @@ def fail(run: RunState, command: FailAttempt, by: By) -> Iterator[Event]:
     """A worker's failure spends an attempt or, when terminal, ends the task. A verifier's asks the
     verifier again or, when terminal, blocks the task."""
     node, attempt = held_attempt(run, command.task, command.epoch, command.claim, by)
+    check_usage(command.usage)
     failure = _trimmed(command.failure)
-    yield AttemptFailed(node.id, command.epoch, failure, counted=attempt.kind == "work")
+    yield AttemptFailed(node.id, command.epoch, failure, counted=attempt.kind == "work", usage=command.usage)
     reason = f"{failure.type}: {failure.message}" if failure.type else failure.message
     if attempt.kind == "verify":
         yield from retry_review(run, node, reason, by, again=failure.failure == "retryable")

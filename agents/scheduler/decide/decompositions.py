@@ -9,15 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dagbok.agents.scheduler.decide.cause import By
+from dagbok.agents.scheduler.decide.conditions import with_settled_edges
+from dagbok.agents.scheduler.decide.graph_rules import (
+    check_acyclic,
+    check_dependencies,
+    check_no_circle,
+    check_revision,
+    check_size,
+    check_usable,
+)
 from dagbok.agents.scheduler.decide.payload import readable
+from dagbok.agents.scheduler.decide.policy import check_children
 from dagbok.agents.scheduler.decide.proceed import proceed
-from dagbok.agents.scheduler.decide.specs import admit, check_acyclic, check_verifiers
+from dagbok.agents.scheduler.decide.retry import backoff_ms
+from dagbok.agents.scheduler.decide.specs import admit, check_verifiers
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run.events import (
     DecompositionAccepted,
     DecompositionRefused,
     Event,
+    TaskBackedOff,
     TaskBlocked,
     TasksAdded,
 )
@@ -27,14 +39,18 @@ from dagbok.projections.task_graph.state import RunState, TaskNode
 
 def check_proposal(run: RunState, parent: TaskNode, proposal: Decompose) -> list[SpecEntry]:
     """The new tasks as they would enter the graph. Raises `Refused` with the rule that is broken."""
-    _check_revision(run, proposal)
+    check_revision(run, proposal.expected_graph_revision)
     _check_budgets(run, parent, proposal)
     entries = [admit(spec, parent.id) for spec in proposal.tasks]
     _check_ids(run, entries, proposal)
-    _check_edges(run, entries)
-    check_verifiers(run.bound(), (entry.spec for entry in entries))
+    new = {entry.spec.id for entry in entries}
+    for entry in entries:
+        check_dependencies(run, entry.spec, new)
+    specs = [entry.spec for entry in entries]
+    check_verifiers(run.bound(), specs)
+    check_children(run, parent, specs)
     _check_circles(run, parent, entries, proposal)
-    return entries
+    return [with_settled_edges(run, entry) for entry in entries]
 
 
 def accept(
@@ -81,8 +97,8 @@ def refuse(
     usage: Usage,
     by: By,
 ) -> Iterator[Event]:
-    """A stale revision costs nothing: the task runs again at once on the present graph. Any other breach is
-    deterministic, so it is not retried: the task is blocked with the code until a person resolves it."""
+    """A stale revision costs nothing: the task runs again on the present graph, at once the first time. Any other
+    breach is deterministic, so it is not retried: the task is blocked with the code until a person resolves it."""
     stale = error.code is Code.VERSION_CONFLICT
     yield DecompositionRefused(
         task=parent.id,
@@ -98,13 +114,11 @@ def refuse(
     )
     if not stale:
         yield TaskBlocked(parent.id, error.code, error.message)
+    elif parent.conflicts > 1:
+        # A worker that never names the present revision would be asked again and again, as fast as it answers.
+        due_ms = by.now_ms + backoff_ms(run, parent, parent.conflicts - 1)
+        yield TaskBackedOff(parent.id, due_ms, parent.failures)
     yield from proceed(run, by.now_ms)
-
-
-def _check_revision(run: RunState, proposal: Decompose) -> None:
-    expected = proposal.expected_graph_revision
-    if expected is not None and expected != run.graph_revision:
-        raise Refused(Code.VERSION_CONFLICT, f"the graph is at revision {run.graph_revision}, expected {expected}")
 
 
 def _check_budgets(run: RunState, parent: TaskNode, proposal: Decompose) -> None:
@@ -117,13 +131,7 @@ def _check_budgets(run: RunState, parent: TaskNode, proposal: Decompose) -> None
         raise Refused(Code.BUDGET_EXHAUSTED, f"task {parent.id} is at depth {parent.depth} of {pinned.max_depth}")
     if len(proposal.tasks) > limits.max_children:
         raise Refused(Code.BUDGET_EXHAUSTED, f"{len(proposal.tasks)} children, at most {limits.max_children}")
-    if len(run.tasks) + len(proposal.tasks) > limits.max_tasks:
-        raise Refused(
-            Code.BUDGET_EXHAUSTED, f"{len(run.tasks) + len(proposal.tasks)} tasks, at most {limits.max_tasks}"
-        )
-    edges = run.edges + _new_edges(parent, proposal)
-    if edges > limits.max_edges:
-        raise Refused(Code.BUDGET_EXHAUSTED, f"{edges} edges, at most {limits.max_edges}")
+    check_size(run, tasks=len(proposal.tasks), edges=_new_edges(parent, proposal))
 
 
 def _new_edges(parent: TaskNode, proposal: Decompose) -> int:
@@ -138,16 +146,7 @@ def _check_ids(run: RunState, entries: list[SpecEntry], proposal: Decompose) -> 
             raise Refused(Code.IDEMPOTENCY_CONFLICT, f"task id {entry.spec.id} is taken")
         seen.add(entry.spec.id)
     for id in proposal.reuse:
-        if id not in run.tasks:
-            raise Refused(Code.UNKNOWN_DEPENDENCY, f"the run has no task {id!r} to reuse")
-
-
-def _check_edges(run: RunState, entries: list[SpecEntry]) -> None:
-    new = {entry.spec.id for entry in entries}
-    for entry in entries:
-        for dep in entry.spec.depends_on:
-            if dep not in new and dep not in run.tasks:
-                raise Refused(Code.UNKNOWN_DEPENDENCY, f"task {entry.spec.id} depends on {dep!r}, which does not exist")
+        check_usable(run, id, f"the decomposition reuses task {id!r}")
 
 
 def _check_circles(run: RunState, parent: TaskNode, entries: list[SpecEntry], proposal: Decompose) -> None:
@@ -155,15 +154,5 @@ def _check_circles(run: RunState, parent: TaskNode, entries: list[SpecEntry], pr
     from the parent through an existing task that waits for the parent."""
     edges = {entry.spec.id: entry.spec.depends_on for entry in entries}
     check_acyclic(edges)
-    targets = {dep for deps in edges.values() for dep in deps if dep not in edges} | set(proposal.reuse)
-    if not targets:
-        return
-    waiting, todo = {parent.id}, [parent.id]
-    while todo:
-        for id in run.tasks[todo.pop()].dependents:
-            if id not in waiting:
-                waiting.add(id)
-                todo.append(id)
-    circle = sorted(targets & waiting)
-    if circle:
-        raise Refused(Code.CYCLE, f"task {parent.id} would wait for {circle[0]}, which waits for it")
+    outside = {dep for deps in edges.values() for dep in deps if dep not in edges}
+    check_no_circle(run, parent, outside.union(proposal.reuse))

@@ -28,6 +28,13 @@ def open_run(run: RunState) -> None:
         raise Refused(Code.RUN_CLOSED, f"run {run.run} is {run.status}")
 
 
+def mendable_run(run: RunState) -> None:
+    """Refuse what comes before the start of a run, or after an end that nothing can change: a run that failed is
+    closed, but may be reopened."""
+    if run.status != "failed":
+        open_run(run)
+
+
 def present_attempt(run: RunState, task: str, epoch: int, by: By) -> tuple[TaskNode, Attempt]:
     """The attempt that `epoch` names, if it is the present one. The command that closed it gets its first answer
     again."""

@@ -7,23 +7,22 @@ from collections.abc import Iterator
 
 import msgspec
 
+from dagbok.agents.scheduler.decide.budget import artifact_breach, refuse_artifacts
 from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.decompositions import accept, check_proposal, refuse
 from dagbok.agents.scheduler.decide.guards import held_attempt
-from dagbok.agents.scheduler.decide.payload import canonical_payload
+from dagbok.agents.scheduler.decide.payload import MAX_NUMBER, canonical_payload, check_usage
 from dagbok.agents.scheduler.decide.proceed import decomposition_judge, proceed
-from dagbok.agents.scheduler.decide.specs import MAX_NUMBER
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run.commands import SubmitOutcome
 from dagbok.events.run.events import CandidateSubmitted, DecompositionProposed, Event, TaskBlocked
-from dagbok.events.run.values import MAX_INLINE_BYTES, STRUCTURE, ArtifactItem, Blocked, Candidate, Decompose, Usage
+from dagbok.events.run.values import MAX_INLINE_BYTES, STRUCTURE, ArtifactItem, Blocked, Candidate, Decompose
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
 MAX_REASON_CHARS = 4_000
 MAX_NAME_CHARS = 256
-_COST = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -32,7 +31,7 @@ def submit(run: RunState, command: SubmitOutcome, by: By) -> Iterator[Event]:
     node, attempt = held_attempt(run, command.task, command.epoch, command.claim, by, "work")
     if attempt.input_hash != command.input_hash:
         raise Refused(Code.VERSION_CONFLICT, f"the outcome is for another input of task {node.id}")
-    _check_usage(command.usage)
+    check_usage(command.usage)
     outcome = command.outcome
     if isinstance(outcome, Candidate):
         yield from _candidate(run, node, command, outcome, by)
@@ -51,6 +50,10 @@ def subject_of(candidate: Candidate) -> tuple[str, ...]:
 
 def _candidate(run: RunState, node: TaskNode, command: SubmitOutcome, candidate: Candidate, by: By) -> Iterator[Event]:
     outputs = _checked(candidate)
+    if breach := artifact_breach(run, candidate.artifacts):
+        yield from refuse_artifacts(node, breach, command.usage)
+        yield from proceed(run, by.now_ms)
+        return
     yield CandidateSubmitted(
         task=node.id,
         epoch=command.epoch,
@@ -90,7 +93,7 @@ def _block(run: RunState, node: TaskNode, command: SubmitOutcome, outcome: Block
     reason = outcome.reason.strip()[:MAX_REASON_CHARS]
     if not reason:
         raise Refused(Code.INVALID_OUTCOME, "a blocked outcome says why")
-    yield TaskBlocked(node.id, Code.WORKER_BLOCKED, reason, command.epoch, command.claim)
+    yield TaskBlocked(node.id, Code.WORKER_BLOCKED, reason, command.epoch, command.claim, command.usage)
     yield from proceed(run, by.now_ms)
 
 
@@ -119,10 +122,3 @@ def _check_item(item: ArtifactItem) -> None:
         raise Refused(Code.TOO_LARGE, f"artifact {item.name!r} has {len(item.inline)} bytes inline")
     if len(item.inline) != item.size_bytes or sha256_hex(item.inline) != item.sha256:
         raise Refused(Code.ARTIFACT_INTEGRITY, f"the bytes of artifact {item.name!r} do not have its hash and size")
-
-
-def _check_usage(usage: Usage) -> None:
-    if not 0 <= usage.tokens <= MAX_NUMBER:
-        raise Refused(Code.INVALID_OUTCOME, f"tokens used: {usage.tokens}")
-    if not _COST.fullmatch(usage.cost):
-        raise Refused(Code.INVALID_OUTCOME, f"the cost is no decimal number: {usage.cost[:40]!r}")

@@ -3,12 +3,18 @@ it."""
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from dagbok.events.canonical import canonical_text
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, Refused
-from dagbok.events.run.values import NULL, Decompose, Spec
+from dagbok.events.run.values import NULL, Decompose, Spec, Usage
+
+MAX_NUMBER = 2**53
+"""Counts and milliseconds up to here are exact wherever the log is read: in JSON of any language, and in the tables."""
+_COST = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 def canonical_payload(what: str, text: msgspec.Raw, code: Code = Code.INVALID_OUTCOME) -> msgspec.Raw:
@@ -21,6 +27,19 @@ def canonical_payload(what: str, text: msgspec.Raw, code: Code = Code.INVALID_OU
         return msgspec.Raw(canonical_text(data))
     except DagbokError as error:
         raise Refused(code, f"{what}: {error.message}") from error
+
+
+def is_cost(text: str) -> bool:
+    """A decimal number, not negative, up to 18 digits before the point and 18 behind it."""
+    return _COST.fullmatch(text) is not None
+
+
+def check_usage(usage: Usage) -> None:
+    """What is said to be used can be added up. Raises `Refused` (`invalid_outcome`)."""
+    if not 0 <= usage.tokens <= MAX_NUMBER:
+        raise Refused(Code.INVALID_OUTCOME, f"tokens used: {usage.tokens}")
+    if not is_cost(usage.cost):
+        raise Refused(Code.INVALID_OUTCOME, f"the cost is no decimal number: {usage.cost[:40]!r}")
 
 
 def readable(proposal: Decompose) -> Decompose:

@@ -10,17 +10,20 @@ from hashlib import sha256
 
 import msgspec
 
+from dagbok.agents.scheduler.decide.branch import close
+from dagbok.agents.scheduler.decide.budget import may_work, overflow, reservation
 from dagbok.events.codes import Code
 from dagbok.events.run.events import (
-    AttemptClosed,
     AttemptOpened,
     CloseCause,
     Event,
     RunBlocked,
     RunFailed,
     RunSucceeded,
+    TaskBlocked,
+    TaskSkipped,
 )
-from dagbok.events.run.values import STRUCTURE, AttemptKind
+from dagbok.events.run.values import NULL, STRUCTURE, AttemptKind
 from dagbok.projections.task_graph.state import ACTIVE_TASK, RunState, TaskNode
 
 NAMED_TASKS = 100
@@ -28,29 +31,51 @@ NAMED_TASKS = 100
 
 
 def proceed(run: RunState, now_ms: int) -> Iterator[Event]:
-    """Open what may open, then see whether the run is over."""
+    """Skip what is not needed, open what may open, then see whether the run is over."""
+    while run.skipping:
+        yield TaskSkipped(run.skipping[0])
     while not _is_over(run) and run.status == "running" and len(run.active) < run.limits.max_open:
         opening = _next(run, now_ms)
         if opening is None:
             break
-        yield _opened(run, *opening)
-    yield from _conclude(run)
+        node, kind = opening
+        if kind == "work" and (excess := overflow(run, node)):
+            yield TaskBlocked(node.id, Code.CONTEXT_OVERFLOW, excess)
+        else:
+            yield _opened(run, node, kind)
+    yield from _conclude(run, now_ms)
 
 
 def _is_over(run: RunState) -> bool:
-    """Nothing that opened now would matter: every root is verified, or the first failure ends the run."""
+    """Nothing that opened now would matter: every root is settled, or the first failure ends the run."""
     return not run.open_roots or (bool(run.failed) and run.bound().failure_policy == "fail_fast")
 
 
 def _next(run: RunState, now_ms: int) -> tuple[TaskNode, AttemptKind] | None:
-    """Reviews first, since they finish what was begun; then tasks that waited out a backoff; then new ones."""
+    """Reviews first, since they finish what was begun; then tasks that waited out a backoff; then new ones. Work that
+    the run cannot afford now holds back the work behind it, so that a large task is not starved by small ones."""
     if run.reviews:
         return run.tasks[run.reviews[0]], "verify"
+    head = _next_work(run, now_ms)
+    if head is None or head.staged is not None:
+        return None if head is None else (head, "verify")
+    if may_work(run, head):
+        return head, "work"
+    return next(((node, "verify") for node in _resting_reviews(run) if node.due_ms <= now_ms), None)
+
+
+def _next_work(run: RunState, now_ms: int) -> TaskNode | None:
     if run.backoffs and run.backoffs[0][0] <= now_ms:
-        return run.tasks[run.backoffs[0][2]], "work"
-    if run.ready:
-        return run.tasks[run.ready[0][2]], "work"
-    return None
+        return run.tasks[run.backoffs[0][2]]
+    return run.tasks[run.ready[0][2]] if run.ready else None
+
+
+def _resting_reviews(run: RunState) -> Iterator[TaskNode]:
+    """Tasks whose verifier is asked again later. Costs what waits for a backoff: asked only when work is held back."""
+    for _, _, id in run.backoffs:
+        node = run.tasks[id]
+        if node.status == "backoff" and node.staged is not None:
+            yield node
 
 
 def _opened(run: RunState, node: TaskNode, kind: AttemptKind) -> AttemptOpened:
@@ -65,6 +90,7 @@ def _opened(run: RunState, node: TaskNode, kind: AttemptKind) -> AttemptOpened:
         pool=node.spec.pool,
         key=judge_of(run, node) if kind == "verify" else node.spec.worker,
         priority=node.spec.priority,
+        reserved=reservation(node) if kind == "work" else None,
     )
 
 
@@ -91,10 +117,12 @@ def input_hash(run: RunState, node: TaskNode, kind: AttemptKind, phase: str) -> 
     problem = node.problem.hash if node.problem else None
     note = node.note.hash if node.note else None
     subject = node.staged.subject if kind == "verify" and node.staged is not None else ()
-    return sha256(msgspec.json.encode((node.spec_hash, kind, phase, dependencies, problem, note, subject))).hexdigest()
+    about = (node.spec_hash, kind, phase, dependencies, problem, note, subject)
+    whole = about if node.composition == NULL else (*about, node.composition)
+    return sha256(msgspec.json.encode(whole)).hexdigest()
 
 
-def _conclude(run: RunState) -> Iterator[Event]:
+def _conclude(run: RunState, now_ms: int) -> Iterator[Event]:
     if run.status not in ("running", "paused"):
         return
     if run.open_roots == 0:
@@ -105,20 +133,32 @@ def _conclude(run: RunState) -> Iterator[Event]:
     elif run.failed and run.bound().failure_policy == "fail_fast":
         yield from close_active(run, "run_failed")
         yield RunFailed(*_cause(run.failed))
-    elif run.active or any(run.counts.get(status) for status in ACTIVE_TASK):
+    elif run.active:
+        return
+    elif unaffordable := _unaffordable(run, now_ms):
+        yield RunBlocked(Code.BUDGET_EXHAUSTED, (unaffordable.id,))
+    elif any(run.counts.get(status) for status in ACTIVE_TASK):
         return
     elif run.blocked:
         yield RunBlocked(*_cause(run.blocked))
-    elif run.failed:
-        yield RunFailed(*_cause(run.failed))
+    elif run.failed or run.cancelled:
+        yield RunFailed(*_cause(run.failed or run.cancelled))
     else:
         yield RunFailed(Code.INTERNAL_ERROR, ())
 
 
+def _unaffordable(run: RunState, now_ms: int) -> TaskNode | None:
+    """With nothing running that could give back what it reserved, and no verdict to come: the work that is next and
+    that the run cannot afford."""
+    head = _next_work(run, now_ms)
+    if head is None or head.staged is not None or may_work(run, head) or any(True for _ in _resting_reviews(run)):
+        return None
+    return head
+
+
 def close_active(run: RunState, cause: CloseCause) -> Iterator[Event]:
     """Close every attempt that is open or running."""
-    for task in list(run.active):
-        yield AttemptClosed(task, run.tasks[task].epoch, cause)
+    yield from close([run.tasks[task] for task in run.active], cause)
 
 
 def _cause(tasks: dict[str, str]) -> tuple[str, tuple[str, ...]]:

@@ -17,17 +17,20 @@ def retry_work(run: RunState, node: TaskNode, code: str, reason: str, by: By) ->
     """After a failure that counted: back off while attempts are left, else fail with the last cause."""
     allowed = node.spec.max_attempts or run.limits.max_attempts
     if node.failures < allowed:
-        yield TaskBackedOff(node.id, by.now_ms + backoff_ms(run, node), node.failures)
+        yield TaskBackedOff(node.id, by.now_ms + backoff_ms(run, node, node.failures), node.failures)
     else:
         yield TaskFailed(node.id, code, f"{reason} (attempt {node.failures} of {allowed})")
     yield from proceed(run, by.now_ms)
 
 
 def retry_review(run: RunState, node: TaskNode, reason: str, by: By, *, again: bool = True) -> Iterator[Event]:
-    """After an error of the verifier: ask it again without running the worker, a few times; not at all when it would
-    fail every time."""
-    if not again or node.verifier_errors >= run.limits.max_verifier_errors:
-        yield TaskBlocked(node.id, Code.VERIFIER_ERROR, f"{reason} ({node.verifier_errors} times)")
+    """After an error of the verifier: ask it again later without running the worker, a few times; not at all when it
+    would fail every time."""
+    errors = node.verifier_errors
+    if not again or errors >= run.limits.max_verifier_errors:
+        yield TaskBlocked(node.id, Code.VERIFIER_ERROR, f"{reason} ({errors} times)")
+    else:
+        yield TaskBackedOff(node.id, by.now_ms + backoff_ms(run, node, errors), node.failures, review=True)
     yield from proceed(run, by.now_ms)
 
 
@@ -39,9 +42,9 @@ def after_loss(run: RunState, node: TaskNode, kind: AttemptKind) -> Iterator[Eve
     yield TaskFailed(node.id, Code.POISON, reason) if kind == "work" else TaskBlocked(node.id, Code.POISON, reason)
 
 
-def backoff_ms(run: RunState, node: TaskNode) -> int:
-    """Doubles with each failure up to the limit; between half and the whole of it, by a hash instead of a random
-    number, so that the same history gives the same deadline."""
-    full = min(run.limits.backoff_max_ms, run.limits.backoff_base_ms * (1 << min(node.failures - 1, 30)))
+def backoff_ms(run: RunState, node: TaskNode, times: int) -> int:
+    """Doubles with each of the `times` that it went wrong up to the limit; between half and the whole of it, by a
+    hash instead of a random number, so that the same history gives the same deadline."""
+    full = min(run.limits.backoff_max_ms, run.limits.backoff_base_ms * (1 << min(times - 1, 30)))
     seed = sha256(f"{run.run}/{node.id}/{node.epoch}".encode()).digest()
     return full // 2 + (full - full // 2) * int.from_bytes(seed[:4], "big") // 2**32

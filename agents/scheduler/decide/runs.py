@@ -1,4 +1,4 @@
-"""Decides what clients ask of a run as a whole: start, pause, resume, cancel, limits, and the answer to a block."""
+"""Decides what clients ask of a run as a whole: start, pause, resume, cancel, and the answer to a block."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Iterator
 
 import msgspec
 
+from dagbok.agents.scheduler.decide.amendments import check_limits, check_pinned
+from dagbok.agents.scheduler.decide.branch import reopen
 from dagbok.agents.scheduler.decide.cause import By, Repeated
+from dagbok.agents.scheduler.decide.graph_rules import check_acyclic
 from dagbok.agents.scheduler.decide.guards import known_task, open_run
 from dagbok.agents.scheduler.decide.proceed import close_active, proceed
-from dagbok.agents.scheduler.decide.specs import MAX_NUMBER, admit, check_acyclic, check_verifiers
+from dagbok.agents.scheduler.decide.specs import admit, check_verifiers
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run import commands as c
 from dagbok.events.run import events as e
-from dagbok.events.run.values import STRUCTURE, Limits, SpecEntry
+from dagbok.events.run.values import SpecEntry
 from dagbok.projections.task_graph.state import RunState
 
 
@@ -24,8 +27,9 @@ def start(run: RunState, command: c.StartRun, by: By) -> Iterator[e.Event]:
     differs."""
     entries = [admit(spec) for spec in command.tasks]
     digest = sha256_hex(msgspec.json.encode((entries, command.roots, command.pinned), order="deterministic"))
+    graph_digest = sha256_hex(msgspec.json.encode((entries, command.roots)))
     if run.exists:
-        if run.start_digest == digest:
+        if run.start_digest == digest or (run.graph_digest == graph_digest and run.bound() == command.pinned):
             raise Repeated(run.started_offset)
         raise Refused(Code.CONFIG_MISMATCH, f"run {run.run} exists with other {', '.join(_differences(run, command))}")
     _check_start(command, entries)
@@ -36,6 +40,7 @@ def start(run: RunState, command: c.StartRun, by: By) -> Iterator[e.Event]:
         context=command.context,
         context_hash=sha256_hex(msgspec.json.encode(command.context)),
         start_digest=digest,
+        graph_digest=graph_digest,
     )
     yield e.TasksAdded(tuple(entries), graph_revision=1)
     yield from proceed(run, by.now_ms)
@@ -65,19 +70,6 @@ def cancel(run: RunState, command: c.CancelRun, by: By) -> Iterator[e.Event]:
     yield e.RunCancelled(command.reason)
 
 
-def set_limits(run: RunState, command: c.SetLimits, by: By) -> Iterator[e.Event]:
-    """Upward only, so that nothing that was accepted becomes illegal."""
-    open_run(run)
-    _check_numbers(_numbers(command.limits))
-    lower = [name for name in Limits.__struct_fields__ if getattr(command.limits, name) < getattr(run.limits, name)]
-    if lower:
-        raise Refused(
-            Code.CONFIG_MISMATCH, f"limits only grow: {', '.join(lower)}", advice="name values that are not smaller"
-        )
-    yield e.LimitsSet(command.limits, run.limits)
-    yield from proceed(run, by.now_ms)
-
-
 def resolve(run: RunState, command: c.ResolveBlock, by: By) -> Iterator[e.Event]:
     """A person did what the task waited for."""
     open_run(run)
@@ -85,18 +77,14 @@ def resolve(run: RunState, command: c.ResolveBlock, by: By) -> Iterator[e.Event]
     if node.status != "blocked":
         raise Refused(Code.VERSION_CONFLICT, f"task {node.id} is {node.status}, not blocked")
     yield e.TaskUnblocked(node.id, command.note)
-    if run.status == "blocked":
-        yield e.RunReopened(f"task {node.id} is resolved")
+    yield from reopen(run, f"task {node.id} is resolved")
     yield from proceed(run, by.now_ms)
 
 
 def _check_start(command: c.StartRun, entries: list[SpecEntry]) -> None:
     pinned = command.pinned
-    _check_numbers(
-        _numbers(command.limits) | {"max_depth": pinned.max_depth, "max_decompositions": pinned.max_decompositions}
-    )
-    if STRUCTURE in pinned.verifiers:
-        raise Refused(Code.INVALID_SPEC, f"{STRUCTURE!r} is the built-in check: no verifier may have this key")
+    check_limits(command.limits)
+    check_pinned(pinned)
     tasks = {entry.spec.id: entry.spec.depends_on for entry in entries}
     if tasks:
         check_acyclic(tasks)
@@ -113,16 +101,6 @@ def _check_start(command: c.StartRun, entries: list[SpecEntry]) -> None:
     if len(tasks) > command.limits.max_tasks or edges > command.limits.max_edges:
         raise Refused(Code.BUDGET_EXHAUSTED, f"{len(tasks)} tasks and {edges} edges are above the limits of the run")
     check_verifiers(pinned, (entry.spec for entry in entries))
-
-
-def _numbers(limits: Limits) -> dict[str, int]:
-    return {name: getattr(limits, name) for name in Limits.__struct_fields__}
-
-
-def _check_numbers(numbers: dict[str, int]) -> None:
-    wrong = [name for name, value in numbers.items() if not 0 < value <= MAX_NUMBER]
-    if wrong:
-        raise Refused(Code.INVALID_SPEC, f"must be above zero and at most {MAX_NUMBER}: {', '.join(wrong)}")
 
 
 def _differences(run: RunState, command: c.StartRun) -> list[str]:

@@ -3,21 +3,20 @@ to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
-from dagbok.agents.scheduler.decide.payload import canonical_payload
+from dagbok.agents.scheduler.decide.conditions import check_conditions
+from dagbok.agents.scheduler.decide.payload import MAX_NUMBER, canonical_payload, is_cost
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.ids import ID_PATTERN
-from dagbok.events.run.values import NULL, Pinned, Spec, SpecEntry
+from dagbok.events.run.values import NULL, Condition, Pinned, Spec, SpecEntry, TaskLimits
 from dagbok.projections.task_graph.shared import shared
 
 MAX_KEY_CHARS = 256
-MAX_NUMBER = 2**53
-"""Counts and milliseconds up to here are exact wherever the log is read: in JSON of any language, and in the tables."""
 MAX_PRIORITY = 2**31 - 1
 
 
@@ -30,10 +29,12 @@ def admit(spec: Spec, created_by: str | None = None) -> SpecEntry:
         verifier=shared(spec.verifier),
         pool=shared(spec.pool),
         depends_on=tuple(dict.fromkeys(spec.depends_on)),
+        when=tuple([_condition(spec, condition) for condition in spec.when]),
         contract=_payload(spec, "contract", spec.contract),
         inputs=_payload(spec, "inputs", spec.inputs),
         metadata=_payload(spec, "metadata", spec.metadata),
     )
+    check_conditions(canonical)
     return SpecEntry(canonical, sha256_hex(msgspec.json.encode(canonical)), created_by)
 
 
@@ -41,10 +42,11 @@ def check_verifiers(pinned: Pinned, specs: Iterable[Spec]) -> None:
     """Every verifier a spec names is one the run is bound to, for what it is to judge."""
     for spec in specs:
         own = pinned.verifiers.get(spec.verifier)
+        unbound = [key for key in spec.child_verifiers or () if key not in pinned.verifiers]
         if own is None or "candidate" not in own.judges:
-            raise Refused(
-                Code.VERIFIER_UNAVAILABLE, f"task {spec.id}: the run is not bound to verifier {spec.verifier!r}"
-            )
+            unbound = [spec.verifier]
+        if unbound:
+            raise Refused(Code.VERIFIER_UNAVAILABLE, f"task {spec.id}: the run is not bound to verifier {unbound[0]!r}")
         if spec.proposal_verifier is not None:
             judge = pinned.verifiers.get(spec.proposal_verifier)
             if judge is None or "decomposition" not in judge.judges:
@@ -52,25 +54,6 @@ def check_verifiers(pinned: Pinned, specs: Iterable[Spec]) -> None:
                     Code.VERIFIER_UNAVAILABLE,
                     f"task {spec.id}: the run is not bound to a verifier {spec.proposal_verifier!r} of decompositions",
                 )
-
-
-def check_acyclic(edges: Mapping[str, Iterable[str]]) -> None:
-    """Refuse a circle among tasks (id → the ids it waits for; ids outside are leaves). Iterative, O(edges)."""
-    waiting = {task: sum(dep in edges for dep in deps) for task, deps in edges.items()}
-    dependents: dict[str, list[str]] = {}
-    for task, deps in edges.items():
-        for dep in deps:
-            if dep in edges:
-                dependents.setdefault(dep, []).append(task)
-    done = [task for task, count in waiting.items() if not count]
-    for task in done:
-        for dependent in dependents.get(task, ()):
-            waiting[dependent] -= 1
-            if not waiting[dependent]:
-                done.append(dependent)
-    if len(done) < len(edges):
-        circle = sorted(task for task, count in waiting.items() if count)[:10]
-        raise Refused(Code.CYCLE, f"tasks wait for each other in a circle: {', '.join(circle)}")
 
 
 def _check_shape(spec: Spec) -> None:
@@ -93,7 +76,19 @@ def _shape_problem(spec: Spec) -> str | None:
         return f"timeout, lease and attempts must be above zero and at most {MAX_NUMBER}"
     if abs(spec.priority) > MAX_PRIORITY:
         return f"the priority is not within {MAX_PRIORITY} of zero"
+    return None if spec.limits is None else _limits_problem(spec.limits)
+
+
+def _limits_problem(limits: TaskLimits) -> str | None:
+    numbers = (limits.context_bytes, limits.context_artifacts)
+    if not 0 <= limits.tokens <= MAX_NUMBER or not is_cost(limits.cost) or not all(map(_is_count, numbers)):
+        return f"limits are counts up to {MAX_NUMBER}, and a cost is a decimal number"
     return None
+
+
+def _condition(spec: Spec, condition: Condition) -> Condition:
+    values = [_payload(spec, "a value to compare with", value) for value in condition.values]
+    return msgspec.structs.replace(condition, values=tuple(values))
 
 
 def _is_key(text: str) -> bool:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dagbok.agents.scheduler.decide.budget import charged
 from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.guards import known_task, open_run, present_attempt
-from dagbok.agents.scheduler.decide.proceed import proceed
+from dagbok.agents.scheduler.decide.proceed import close_active, proceed
 from dagbok.agents.scheduler.decide.retry import after_loss, retry_work
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run.commands import FireTimer, ReportGone
-from dagbok.events.run.events import AttemptFailed, AttemptLost, Event
+from dagbok.events.run.events import AttemptFailed, AttemptLost, Event, RunBlocked
 from dagbok.events.run.values import Failure
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
 
 def fire(run: RunState, command: FireTimer, by: By) -> Iterator[Event]:
     """The deadline is checked again here: by log time, on the state as it is now."""
+    if command.kind == "wall":
+        return _end_wall_time(run, by)
     if command.kind == "backoff":
         return _end_backoff(run, command, by)
     return _end_lease(run, command, by) if command.kind == "lease" else _time_out(run, command, by)
@@ -31,7 +34,7 @@ def report_gone(run: RunState, command: ReportGone, by: By) -> Iterator[Event]:
         raise Refused(Code.STALE_ATTEMPT, f"process {command.process} holds no attempt of run {run.run}")
     for node in held:
         kind = node.attempt.kind if node.attempt else "work"
-        yield AttemptLost(node.id, node.epoch, "process_gone")
+        yield AttemptLost(node.id, node.epoch, "process_gone", charged(node.attempt))
         yield from after_loss(run, node, kind)
     yield from proceed(run, by.now_ms)
 
@@ -41,7 +44,7 @@ def _end_lease(run: RunState, command: FireTimer, by: By) -> Iterator[Event]:
     if attempt.claim is None:
         raise Refused(Code.STALE_ATTEMPT, f"attempt {command.epoch} of task {node.id} is not claimed")
     _check_due(attempt.lease_until_ms, by)
-    yield AttemptLost(node.id, command.epoch, "lease_expired")
+    yield AttemptLost(node.id, command.epoch, "lease_expired", charged(attempt))
     yield from after_loss(run, node, attempt.kind)
     yield from proceed(run, by.now_ms)
 
@@ -52,7 +55,8 @@ def _time_out(run: RunState, command: FireTimer, by: By) -> Iterator[Event]:
         raise Refused(Code.STALE_ATTEMPT, f"attempt {command.epoch} of task {node.id} has no timeout running")
     _check_due(attempt.timeout_at_ms, by)
     reason = f"took longer than {node.spec.timeout_ms} ms"
-    yield AttemptFailed(node.id, command.epoch, Failure("retryable", Code.TIMEOUT, "", reason))
+    failure = Failure("retryable", Code.TIMEOUT, "", reason)
+    yield AttemptFailed(node.id, command.epoch, failure, usage=charged(attempt))
     yield from retry_work(run, node, Code.TIMEOUT, reason, by)
 
 
@@ -67,6 +71,19 @@ def _end_backoff(run: RunState, command: FireTimer, by: By) -> Iterator[Event]:
     if len(run.active) >= run.limits.max_open:
         raise Refused(Code.NOT_DUE, f"run {run.run} has {len(run.active)} open attempts; task {node.id} is next")
     yield from proceed(run, by.now_ms)
+
+
+def _end_wall_time(run: RunState, by: By) -> Iterator[Event]:
+    """Everything stops, and goes on when the limit is raised."""
+    open_run(run)
+    limit_ms = run.limits.max_wall_ms
+    if limit_ms is None or run.status == "blocked":
+        raise Refused(Code.STALE_ATTEMPT, f"no wall time of run {run.run} is running")
+    _check_due(run.started_ms + limit_ms, by)
+    if run.status == "paused":
+        raise Refused(Code.RUN_PAUSED, f"run {run.run} is paused")
+    yield from close_active(run, "budget_exhausted")
+    yield RunBlocked(Code.BUDGET_EXHAUSTED, ())
 
 
 def _check_due(deadline_ms: int, by: By) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import msgspec
 
 from dagbok.agents.scheduler.decide.cause import By
+from dagbok.agents.scheduler.decide.conditions import not_taken
 from dagbok.agents.scheduler.decide.decompositions import accept, check_proposal, refuse
 from dagbok.agents.scheduler.decide.guards import held_attempt
-from dagbok.agents.scheduler.decide.payload import canonical_payload
+from dagbok.agents.scheduler.decide.payload import canonical_payload, check_usage
 from dagbok.agents.scheduler.decide.proceed import judge_of, proceed
 from dagbok.agents.scheduler.decide.retry import retry_review, retry_work
 from dagbok.events.canonical import sha256_hex
@@ -30,8 +31,9 @@ def submit(run: RunState, command: SubmitVerdict, by: By) -> Iterator[Event]:
     if staged is None:
         raise Refused(Code.STALE_ATTEMPT, f"task {node.id} has nothing to judge")
     _check_binding(run, node, attempt, staged, report)
+    check_usage(command.usage)
     report_id = sha256_hex(msgspec.json.encode(report))
-    yield VerdictRecorded(node.id, command.epoch, command.claim, report_id, report)
+    yield VerdictRecorded(node.id, command.epoch, command.claim, report_id, report, command.usage)
     if report.verdict == "pass":
         yield from _passed(run, node, staged, command, report_id, by)
     elif report.verdict == "fail":
@@ -48,7 +50,7 @@ def _passed(
 ) -> Iterator[Event]:
     proposal = staged.proposal
     if proposal is None:
-        yield TaskVerified(node.id, report_id)
+        yield TaskVerified(node.id, report_id, not_taken(run, node, staged.outputs))
         yield from proceed(run, by.now_ms)
         return
     # The graph may have changed since the proposal was made, so it is held to the rules again.

@@ -1,0 +1,58 @@
+"""Who may judge the tasks that another task brings into the graph: nobody weaker than its own policy allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from dagbok.events.codes import Code
+from dagbok.events.errors import Refused
+from dagbok.events.run.values import Assurance, Spec
+from dagbok.projections.task_graph.state import RunState, TaskNode
+
+STRENGTH: Final[dict[Assurance, int]] = {"human_review": 0, "executable_checks": 1, "formal": 2}
+"""The reference lists the assurances from the strongest to the weakest (LightDAG: formal, executable checks,
+review)."""
+
+
+def check_children(run: RunState, parent: TaskNode, specs: Iterable[Spec]) -> None:
+    """The verifiers that new tasks below `parent` name. Where the parent, or who created it, lists the verifiers of its
+    children, those are the only ones; else none may have a weaker assurance than the verifier of the parent.
+
+    The verifiers are known to be pinned. Raises `Refused` (`weaker_verifier`).
+    """
+    listed = _listed(run, parent)
+    for spec in specs:
+        for key in _named(spec):
+            if listed is None:
+                check_strength(run, spec.id, key, parent.spec.verifier)
+            elif key not in listed:
+                raise Refused(
+                    Code.WEAKER_VERIFIER,
+                    f"task {spec.id} names verifier {key!r}; tasks below {parent.id} may name {', '.join(listed)}",
+                )
+
+
+def check_strength(run: RunState, task: str, key: str, floor: str) -> None:
+    """The verifier `key` gives at least the assurance of the verifier `floor`."""
+    pins = run.bound().verifiers
+    got, least = pins[key].assurance, pins[floor].assurance
+    if STRENGTH[got] < STRENGTH[least]:
+        raise Refused(
+            Code.WEAKER_VERIFIER,
+            f"task {task} names verifier {key!r} ({got}), which is weaker than {floor!r} ({least})",
+        )
+
+
+def _named(spec: Spec) -> list[str]:
+    """What a spec lets judge: itself, its decompositions, and what is below it."""
+    keys = [spec.verifier, *(spec.child_verifiers or ())]
+    return keys if spec.proposal_verifier is None else [*keys, spec.proposal_verifier]
+
+
+def _listed(run: RunState, node: TaskNode) -> tuple[str, ...] | None:
+    while node.spec.child_verifiers is None:
+        if node.created_by is None:
+            return None
+        node = run.tasks[node.created_by]
+    return node.spec.child_verifiers
