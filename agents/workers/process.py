@@ -9,13 +9,13 @@ from functools import partial
 
 import structlog
 
-from dagbok.agents.queue import Queue, lane_address, lane_of
+from dagbok.agents.queue import Queue, SharedQueue, lane_address, lane_of
 from dagbok.agents.workers.attempts import Attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.held import AttemptKey, key_of
 from dagbok.agents.workers.holdings import Holdings
-from dagbok.agents.workers.lanes import KeyLane
+from dagbok.agents.workers.lanes import KeyLane, PoolTaker
 from dagbok.agents.workers.leases import LeaseKeeper
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.agents.workers.reader import ArtifactReader
@@ -43,6 +43,7 @@ class WorkerProcess:
         now_s: Callable[[], float],
     ) -> None:
         self._registry, self._queue = registry, queue
+        self._shared = queue if isinstance(queue, SharedQueue) else None
         self._address = f"process/{process}"
         self._outbox = Outbox(log, self._address, now_s)
         self._holdings = Holdings(process, self._address, self._outbox, clock, now_s)
@@ -62,6 +63,8 @@ class WorkerProcess:
             if pool not in self._pools:
                 for kind in KINDS:
                     self._queue.listen(lane_address(lane_of(kind, pool)), self._replied)
+                    if self._shared is not None:
+                        self._shared.serve(lane_of(kind, pool), PoolTaker(kind, pool, self._registry, self._lanes))
                 self._pools[pool] = [asyncio.create_task(self._pull(kind, pool)) for kind in KINDS]
 
     @property
@@ -77,6 +80,8 @@ class WorkerProcess:
         for pool in self._pools:
             for kind in KINDS:
                 self._queue.forget(lane_address(lane_of(kind, pool)), self._replied)
+                if self._shared is not None:
+                    self._shared.leave(lane_of(kind, pool))
         self._pools.clear()
         closing = [asyncio.create_task(lane.close()) for lane in self._lanes.values()]
         if closing and (await asyncio.wait(closing, timeout=grace_s))[1]:
@@ -110,12 +115,16 @@ class WorkerProcess:
             lane.put(dispatch)
 
     def _open_lane(self, kind: AttemptKind, key: str) -> KeyLane | None:
+        lane: KeyLane | None = None
+        freed = None if self._shared is None else partial(_freed, self._shared)
         if kind == "work":
             worker = self._registry.workers.get(key)
-            lane = None if worker is None else KeyLane(worker.concurrency, partial(self._attempts.work, worker))
+            if worker is not None:
+                lane = KeyLane(worker.concurrency, partial(self._attempts.work, worker), freed)
         else:
             verifier = self._registry.verifiers.get(key)
-            lane = None if verifier is None else KeyLane(verifier.concurrency, partial(self._attempts.review, verifier))
+            if verifier is not None:
+                lane = KeyLane(verifier.concurrency, partial(self._attempts.review, verifier), freed)
         if lane is not None:
             self._lanes[kind, key] = lane
         return lane
@@ -131,6 +140,10 @@ class WorkerProcess:
         for lane in self._lanes.values():
             lane.drop(key)
         self._holdings.stop(key, "cancelled by the scheduler")
+
+
+def _freed(queue: SharedQueue, dispatch: Dispatch) -> None:
+    queue.freed(lane_of(dispatch.kind, dispatch.pool))
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -1,0 +1,30 @@
+"""The queue: the port, and its adapters within one process (`MemoryQueue`) and between the processes of one data
+folder (`FolderQueue`). The one on topics comes with its host."""
+
+from dagbok.agents.queue.folder import FolderQueue
+from dagbok.agents.queue.memory import MemoryQueue
+from dagbok.agents.queue.port import (
+    AttemptKey,
+    Lane,
+    Listener,
+    Queue,
+    SharedQueue,
+    Taker,
+    attempt_of,
+    lane_address,
+    lane_of,
+)
+
+__all__ = [
+    "AttemptKey",
+    "FolderQueue",
+    "Lane",
+    "Listener",
+    "MemoryQueue",
+    "Queue",
+    "SharedQueue",
+    "Taker",
+    "attempt_of",
+    "lane_address",
+    "lane_of",
+]

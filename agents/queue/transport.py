@@ -1,0 +1,106 @@
+"""Dispatches and replies as bytes between processes (`messages.md`, section 7).
+
+A dispatch of more than 64 KiB travels as a claim check: the whole lies in the artifact store of its tenant and
+project, and a *manifest* names it by hash and length (architecture 3.4). It is derived, like every dispatch: when the
+orphan collection has removed it, the attempt is dispatched again and it is written anew.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from dagbok.events.envelope import ENVELOPE_VERSION, Dispatch, Input, Reply
+from dagbok.events.errors import ArtifactDamaged
+from dagbok.projections.artifacts.port import ArtifactStore
+from dagbok.projections.artifacts.scope import Scope
+
+PARCEL_VERSION: Final = 1
+MAX_DISPATCH_BYTES: Final = 64 * 1024
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """Where a dispatch lies that was too large to travel."""
+
+    tenant: str
+    project: str
+    sha256: str
+    size_bytes: int
+
+
+class Parcel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What travels: the dispatch itself, or its manifest."""
+
+    v: int
+    dispatch: Dispatch | None = None
+    manifest: Manifest | None = None
+
+
+_encode: Final = msgspec.json.encode
+_decode_parcel: Final = msgspec.json.Decoder(Parcel).decode
+_decode_dispatch: Final = msgspec.json.Decoder(Dispatch).decode
+_decode_reply: Final = msgspec.json.Decoder(Reply).decode
+
+
+def encode_dispatch(dispatch: Dispatch, store: ArtifactStore) -> bytes:
+    """At most 64 KiB. Blocks when it has to write the rest. Raises `ArtifactTooLarge` or `StorageFailed`."""
+    parcel = _encode(Parcel(v=PARCEL_VERSION, dispatch=dispatch))
+    if len(parcel) > MAX_DISPATCH_BYTES:
+        parcel = _encode(Parcel(v=PARCEL_VERSION, dispatch=_without_bytes(dispatch)))
+    if len(parcel) > MAX_DISPATCH_BYTES:
+        stored = store.put(Scope(dispatch.tenant, dispatch.project), _encode(dispatch))
+        manifest = Manifest(dispatch.tenant, dispatch.project, stored.sha256, stored.size_bytes)
+        parcel = _encode(Parcel(v=PARCEL_VERSION, manifest=manifest))
+    return parcel
+
+
+def decode_dispatch(data: bytes, store: ArtifactStore) -> Dispatch:
+    """The dispatch of a parcel; blocks when it lies in the store, which proves its hash and length.
+
+    Raises `msgspec.MsgspecError` when it is none of this version, `ArtifactNotFound`, `ArtifactDamaged` or
+    `StorageFailed` when the store has it not.
+    """
+    parcel = _decode_parcel(data)
+    _check_version(parcel.v, PARCEL_VERSION)
+    dispatch = parcel.dispatch
+    if parcel.manifest is not None:
+        manifest = parcel.manifest
+        scope = Scope(manifest.tenant, manifest.project)
+        dispatch = _decode_dispatch(store.get(scope, manifest.sha256, manifest.size_bytes))
+        if scope != Scope(dispatch.tenant, dispatch.project):
+            raise ArtifactDamaged("a manifest names the dispatch of another project")
+    if dispatch is None:
+        raise msgspec.ValidationError("a parcel with neither dispatch nor manifest")
+    _check_version(dispatch.v, ENVELOPE_VERSION)
+    return dispatch
+
+
+def encode_reply(reply: Reply) -> bytes:
+    """An answer or a hint."""
+    return _encode(reply)
+
+
+def decode_reply(data: bytes) -> Reply:
+    """Raises `msgspec.MsgspecError` when it is none of this version."""
+    reply = _decode_reply(data)
+    _check_version(reply.v, ENVELOPE_VERSION)
+    return reply
+
+
+def _check_version(found: int, known: int) -> None:
+    if found != known:
+        raise msgspec.ValidationError(f"version {found}; this process knows {known}")
+
+
+def _without_bytes(dispatch: Dispatch) -> Dispatch:
+    """Inline bytes stand in the log too, where their references say: they need not travel twice."""
+    return msgspec.structs.replace(
+        dispatch,
+        inputs=tuple([_lean(item) for item in dispatch.inputs]),
+        candidate=tuple([_lean(item) for item in dispatch.candidate]),
+    )
+
+
+def _lean(item: Input) -> Input:
+    return item if item.inline is None or item.ref.place is None else Input(item.task, item.ref)
