@@ -1,0 +1,1 @@
+"""What `agent_research.py` is made of: documents, models, and stand-ins for them."""
