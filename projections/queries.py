@@ -1,8 +1,8 @@
 """What the tables answer. Every query names tenant and project, and sees nothing of others.
 
 Rows are as the views write them (`projections/views/`). Queries block; call them in a thread from a loop. All may raise
-`StorageFailed`, and `FormatTooNew` when a newer dagbok has built the tables. Whatever is asked for has an answer: behind
-a number that no row can have there is nothing, and a text that is no Unicode names nothing.
+`StorageFailed`, and `FormatTooNew` when a newer dagbok has built the tables. Whatever is asked for has an answer:
+behind a number that no row can have there is nothing, and a text that is no Unicode names nothing.
 """
 
 from __future__ import annotations

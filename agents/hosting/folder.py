@@ -6,8 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dagbok.agents.hosting.heads import check_log
+from dagbok.agents.hosting.unfit import check_folder, check_plain
 from dagbok.events.codes import Code
 from dagbok.events.errors import StorageFailed
+
+PARTITION = 0
+"""The one partition of a data folder."""
 
 NETWORK = frozenset(
     (
@@ -22,11 +27,22 @@ NETWORK = frozenset(
         "lustre",
         "beegfs",
         "ncpfs",
+        "9p",
+        "virtiofs",
+        "vboxsf",
+        "prl_fs",
         "fuse.sshfs",
         "fuse.s3fs",
+        "fuse.gcsfuse",
+        "fuse.rclone",
+        "fuse.vmhgfs-fuse",
     )
 )
-"""File systems whose locks and syncs do not hold what SQLite and this host rely on."""
+"""File systems whose locks and syncs do not hold what SQLite and this host rely on: those of networks, and those that a
+virtual machine shares with its host."""
+
+SIDE_FILES = ("-wal", "-shm", "-journal")
+"""What SQLite puts beside a database."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +82,19 @@ class DataFolder:
         return self.root / "scheduler.lock"
 
     def prepare(self) -> None:
-        """Create what is missing. Raises `StorageFailed` when that is impossible, or the folder is on a network."""
-        try:
-            for folder in (self.root, self.artifacts, self.snapshots, self.processes):
-                folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageFailed(f"cannot use {self.root} as data folder: {error.strerror or error}") from error
+        """Create what is missing, and look at what is there. Raises `StorageFailed` when the folder is not fit to be
+        used, with advice (something odd in the place of a file, no right to write, a network), and `LogLost` when the
+        log is gone or is not the one that the rest was built from. Blocks, milliseconds."""
+        check_folder(self.root)
         kind = filesystem_of(self.root)
         if kind in NETWORK:
             raise StorageFailed(f"{self.root} is on a network file system ({kind})", code=Code.NETWORK_FILESYSTEM)
+        for folder in (self.artifacts, self.snapshots, self.processes):
+            check_folder(folder)
+        for database in (self.log, self.tables):
+            for path in (database, *(database.with_name(database.name + ending) for ending in SIDE_FILES)):
+                check_plain(path)
+        check_log(self.log, self.tables, self.snapshots, self.artifacts, PARTITION)
 
 
 def filesystem_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:

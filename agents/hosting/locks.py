@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 import msgspec
 
+from dagbok.agents.hosting.unfit import cannot_use, is_no
 from dagbok.events.codes import Code
-from dagbok.events.errors import InvalidInput, StorageFailed
+from dagbok.events.errors import DagbokError, InvalidInput
 from dagbok.events.ids import ID_PATTERN
+
+_OPEN: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""A link is not followed, since the file that it points to would be overwritten; a pipe is not waited for."""
+_HOLDER_BYTES: Final = 4_096
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -37,22 +45,23 @@ class FileLock:
         return self._file is not None
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free, without waiting. Raises `StorageFailed` when the path is a symbolic link: the
-        file that it points to would be overwritten."""
+        """Take the lock if it is free, without waiting. Raises `StorageFailed` when something else than a regular file
+        stands there, or the file system does not let it be made."""
         if self._file is not None:
             return True
-        try:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise StorageFailed(f"cannot lock {self._path}: {error.strerror or error}") from error
+        file = self._open(os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(file)
             return False
+        except OSError as error:
+            os.close(file)
+            raise cannot_use(self._path, error) from error
         holder = msgspec.json.encode(Holder(os.getpid(), self._process, time.time_ns() // 1_000_000))
-        os.ftruncate(file, 0)
-        os.pwrite(file, holder, 0)
+        with suppress(OSError):  # on a full disk, say: who holds it is for people, the lock is held all the same
+            os.ftruncate(file, 0)
+            os.pwrite(file, holder, 0)
         self._file = file
         return True
 
@@ -65,9 +74,33 @@ class FileLock:
     def holder(self) -> Holder | None:
         """Who wrote itself into the file last, whether or not it still holds the lock."""
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=Holder)
-        except (OSError, msgspec.MsgspecError):
+            file = self._open(os.O_RDONLY)
+        except DagbokError:
             return None
+        try:
+            return msgspec.json.decode(os.pread(file, _HOLDER_BYTES, 0), type=Holder)
+        except (OSError, msgspec.MsgspecError, RecursionError):
+            return None
+        finally:
+            os.close(file)
+
+    def _open(self, flags: int) -> int:
+        try:
+            found = self._path.lstat()
+            if not stat.S_ISREG(found.st_mode):
+                raise is_no("file", self._path, found)
+        except FileNotFoundError:
+            pass  # it is made
+        except OSError as error:
+            raise cannot_use(self._path, error) from error
+        try:
+            file = os.open(self._path, flags | _OPEN, 0o600)
+        except OSError as error:
+            raise cannot_use(self._path, error) from error
+        if not stat.S_ISREG((found := os.fstat(file)).st_mode):
+            os.close(file)
+            raise is_no("file", self._path, found)
+        return file
 
     def __enter__(self) -> FileLock:
         return self
@@ -104,7 +137,10 @@ class ProcessLocks:
         if process == self._process:
             return False
         path = self._path(process)
-        if path.is_symlink() or not path.exists():
+        try:
+            if not stat.S_ISREG(path.lstat().st_mode):
+                return True  # nobody can hold it: it is no lock
+        except FileNotFoundError:
             return True
         lock = FileLock(path, process)
         if not lock.try_acquire():

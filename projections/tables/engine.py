@@ -71,6 +71,10 @@ def explain(error: sa.exc.DBAPIError, engine: sa.Engine) -> StorageFailed:
         return StorageFailed(
             f"{where} is damaged: {cause}", advice="remove the file: its tables are built again from the log"
         )
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+        return StorageFailed(
+            f"{where}: {cause}", advice="make the data folder writable for this user, or use another one (--data)"
+        )
     return StorageFailed(f"{where}: {cause}")
 
 

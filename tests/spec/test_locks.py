@@ -93,7 +93,7 @@ def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path: Path) -> None:
     outside.write_text("precious")
     (folder / "gone.lock").symlink_to(outside)
     assert ProcessLocks(folder, "own").is_gone("gone")
-    with pytest.raises(StorageFailed, match="symbolic links"):
+    with pytest.raises(StorageFailed, match="a symbolic link"):
         FileLock(folder / "gone.lock", "own").try_acquire()
     assert outside.read_text() == "precious"
 
