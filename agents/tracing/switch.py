@@ -1,0 +1,56 @@
+"""Turns tracing on: `DAGBOK_TRACING=1`, and everything else by the variables of OpenTelemetry.
+
+Nothing of OpenTelemetry is imported before that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+from dagbok.events.codes import Code
+from dagbok.events.envelope import Dispatch
+from dagbok.events.errors import InvalidInput
+
+SWITCH: Final = "DAGBOK_TRACING"
+ON: Final = frozenset(("1", "true", "yes", "on"))
+OFF: Final = frozenset(("", "0", "false", "no", "off"))
+
+Around = Callable[[Dispatch], AbstractContextManager[None]]
+"""What surrounds the function of an attempt."""
+
+
+def is_on(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether tracing is wanted. Raises `InvalidInput` (`usage`) for a value that says neither."""
+    value = environment.get(SWITCH, "").strip().lower()
+    if value not in ON | OFF:
+        raise InvalidInput(f"{SWITCH} is {value!r}", code=Code.USAGE, advice="set it to 1 or 0, or unset it")
+    return value in ON and environment.get("OTEL_SDK_DISABLED", "").strip().lower() != "true"
+
+
+def around_attempts(environment: Mapping[str, str] = os.environ) -> Around:
+    """For workers: makes the span of an attempt the current one while its function runs; nothing when tracing is off.
+
+    Raises `InvalidInput` (`usage`) when it is on and the extra `otel` is not installed."""
+    if not is_on(environment):
+        return _nothing
+    try:
+        from dagbok.agents.tracing.current import AttemptSpans
+    except ModuleNotFoundError as error:
+        raise not_installed(error) from error
+    return AttemptSpans().around
+
+
+def not_installed(error: ModuleNotFoundError) -> InvalidInput:
+    """What to say when tracing is on without the extra."""
+    return InvalidInput(
+        f"tracing needs {error.name}, which is not installed",
+        code=Code.USAGE,
+        advice=f"pip install 'dagbok[otel]', or unset {SWITCH}",
+    )
+
+
+def _nothing(dispatch: Dispatch) -> AbstractContextManager[None]:
+    return nullcontext()
