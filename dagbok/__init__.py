@@ -9,25 +9,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dagbok.agents.workers.context import Artifacts, ArtifactView, Candidate, TaskContext
+    from dagbok.agents.workers.context import Candidate, TaskContext
     from dagbok.agents.workers.definitions import Registry, Verifier, Worker, verifier, worker
     from dagbok.agents.workers.terminal import Terminal
+    from dagbok.agents.workers.views import Artifacts, ArtifactView
     from dagbok.client import Dagbok
     from dagbok.events.codes import Code
     from dagbok.events.errors import DagbokError, Refused
     from dagbok.events.run.values import Limits
-    from dagbok.events.specs import Artifact, Outcome, TaskSpec, Usage, Verdict
+    from dagbok.events.specs import Artifact, Outcome, TaskLimits, TaskSpec, Usage, Verdict
+    from dagbok.events.when import When
     from dagbok.results import RunResult
 
 _HOMES = {
-    "dagbok.agents.workers.context": ("Artifacts", "ArtifactView", "Candidate", "TaskContext"),
+    "dagbok.agents.workers.context": ("Candidate", "TaskContext"),
     "dagbok.agents.workers.definitions": ("Registry", "Verifier", "Worker", "verifier", "worker"),
     "dagbok.agents.workers.terminal": ("Terminal",),
+    "dagbok.agents.workers.views": ("Artifacts", "ArtifactView"),
     "dagbok.client": ("Dagbok",),
     "dagbok.events.codes": ("Code",),
     "dagbok.events.errors": ("DagbokError", "Refused"),
     "dagbok.events.run.values": ("Limits",),
-    "dagbok.events.specs": ("Artifact", "Outcome", "TaskSpec", "Usage", "Verdict"),
+    "dagbok.events.specs": ("Artifact", "Outcome", "TaskLimits", "TaskSpec", "Usage", "Verdict"),
+    "dagbok.events.when": ("When",),
     "dagbok.results": ("RunResult",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -46,11 +50,13 @@ __all__ = [
     "Registry",
     "RunResult",
     "TaskContext",
+    "TaskLimits",
     "TaskSpec",
     "Terminal",
     "Usage",
     "Verdict",
     "Verifier",
+    "When",
     "Worker",
     "verifier",
     "worker",

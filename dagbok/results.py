@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from dagbok.agents.workers.context import Artifacts, ArtifactView
 from dagbok.agents.workers.reader import ArtifactReader
+from dagbok.agents.workers.views import Artifacts, ArtifactView
 from dagbok.events.envelope import Input
 from dagbok.events.run.values import ArtifactRef
 from dagbok.projections.artifacts.scope import Scope

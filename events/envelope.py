@@ -103,8 +103,9 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt offered to a pool, derived from a confirmed commit. It may be lost or come twice: the claim decides.
 
     `opened_at` is the commit that opened the attempt (partition, offset). `inputs` are the published artifacts of the
-    dependencies; `problem` is what went wrong before. A review has what it judges: `candidate` with `outputs`, or a
-    `proposal`; and `subject`, the hashes that its report must name."""
+    dependencies; `renamed` has those that stand in for one that the spec names (by that name); `problem` is what went
+    wrong before. In phase `integrate`, `composition` is what the children are to make up together. A review has what it
+    judges: `candidate` with `outputs`, or a `proposal`; and `subject`, the hashes that its report must name."""
 
     v: int = ENVELOPE_VERSION
     kind: AttemptKind
@@ -123,6 +124,8 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     context: SecurityContext
     graph_revision: int
     inputs: tuple[Input, ...] = ()
+    renamed: dict[str, str] = {}
+    composition: msgspec.Raw = NULL
     problem: Problem | None = None
     candidate: tuple[Input, ...] = ()
     outputs: msgspec.Raw = NULL

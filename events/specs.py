@@ -7,30 +7,57 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from dagbok.events.canonical import canonical
 from dagbok.events.codes import Code
-from dagbok.events.ids import ID_PATTERN
 from dagbok.events.run.values import VerdictWord
+from dagbok.events.when import When
+from dagbok.events.written import TITLE, JsonValue, Key, TaskId, Written
 
-TaskId = Annotated[str, StringConstraints(pattern=f"^{ID_PATTERN.pattern}$")]
-Key = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"\S")]
-JsonValue = Any
-"""A JSON value, checked by `canonical` (pydantic's own type would copy it)."""
-
-
-TITLE: Final = "dagbok "
-"""How the title of each model here begins. pydantic's error carries it: a model of the user's own may have the same
-name."""
+_EXACT, _SMALLEST = Context(prec=36), Decimal("1e-18")
 
 
-class Written(BaseModel):
-    """Base of what people write: frozen, and a wrong name is an error rather than ignored."""
+def _amount(value: Decimal | str) -> str:
+    try:
+        amount = Decimal(value)
+    except ArithmeticError:
+        raise ValueError("no decimal number") from None
+    if not amount.is_finite() or not 0 <= amount < 10**18:
+        raise ValueError("not within 0 and 10**18")
+    exact = amount.quantize(_SMALLEST, context=_EXACT)
+    if exact != amount:
+        raise ValueError("more than 18 digits behind the point")
+    return format(exact.copy_abs().normalize(_EXACT), "f")
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+class Usage(Written, title=TITLE + "Usage"):
+    """What an attempt used, as its worker counts it: `tokens`, and `cost` as a decimal number in the currency of
+    whoever reads it (not negative, up to 18 digits before the point and 18 behind it)."""
+
+    tokens: int = Field(default=0, ge=0, le=2**53)
+    cost: Decimal | str = "0"
+
+    _exact = field_validator("cost")(_amount)
+
+
+class TaskLimits(Written, title=TITLE + "TaskLimits"):
+    """What one attempt at a task may use.
+
+    - `tokens`, `cost` (a decimal number, as in `Usage`): reserved of the budget of the run while an attempt runs; what
+      it reports then replaces them.
+    - `context_bytes`, `context_artifacts`: what its worker may be handed at most: goal, contract, inputs and the
+      artifacts of dependencies. More blocks the task (`context_overflow`); nothing is ever cut.
+    """
+
+    tokens: int = Field(default=0, ge=0, le=2**53)
+    cost: Decimal | str = "0"
+    context_bytes: int | None = Field(default=None, gt=0, le=2**53)
+    context_artifacts: int | None = Field(default=None, gt=0, le=2**53)
+
+    _exact = field_validator("cost")(_amount)
 
 
 class TaskSpec(Written, title=TITLE + "TaskSpec"):
@@ -38,11 +65,15 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
 
     - `contract`: what the verifier holds the result to, any JSON value; `inputs`: what the worker needs, any JSON
       value.
-    - `depends_on`: tasks whose published artifacts the worker may read; the task starts when all are verified.
+    - `depends_on`: tasks whose published artifacts the worker may read; the task starts when all are verified. An edge
+      may have a condition: see `When`.
     - `pool`: the processes that serve it. None: the default pool of the program that starts it.
     - `priority`: larger first. `timeout_s`, `lease_s`: seconds. `max_attempts`: of this task; none: the run's limit.
     - `proposal_verifier`: who judges a decomposition of this task; none: the verifier if it judges decompositions, else
       the built-in check of the structure.
+    - `child_verifiers`: the only verifiers that tasks created below this one may name; none: those of the task that
+      created it, and without any list none that gives a weaker assurance than the verifier of the parent.
+    - `limits`: what an attempt may use, see `TaskLimits`.
     - `id`: unique in the run; none: derived.
     """
 
@@ -50,7 +81,7 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
     worker: Key
     verifier: Key
     id: TaskId | None = None
-    depends_on: tuple[TaskId, ...] = ()
+    depends_on: tuple[TaskId | When, ...] = ()
     inputs: JsonValue = None
     contract: JsonValue = None
     metadata: JsonValue = None
@@ -60,6 +91,8 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
     timeout_s: float | None = Field(default=None, gt=0, le=10**8)
     lease_s: float = Field(default=60.0, ge=0.05, le=10**6)
     max_attempts: int | None = Field(default=None, gt=0, le=1000)
+    child_verifiers: tuple[Key, ...] | None = None
+    limits: TaskLimits | None = None
 
     @field_validator("inputs", "contract", "metadata")
     @classmethod
@@ -67,8 +100,6 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
         canonical(value, f"{field.field_name} of a TaskSpec", Code.INVALID_SPEC)
         return value
 
-
-_EXACT, _SMALLEST = Context(prec=36), Decimal("1e-18")
 
 Content = Any
 """Bytes, or a JSON value."""
@@ -79,28 +110,6 @@ class Artifact(Written, title=TITLE + "Artifact"):
 
     content: Content
     media_type: str | None = None
-
-
-class Usage(Written, title=TITLE + "Usage"):
-    """What an attempt used, as its worker counts it: `tokens`, and `cost` as a decimal number in the currency of
-    whoever reads it (not negative, up to 18 digits before the point and 18 behind it)."""
-
-    tokens: int = Field(default=0, ge=0, le=2**53)
-    cost: Decimal | str = "0"
-
-    @field_validator("cost")
-    @classmethod
-    def _is_amount(cls, value: Decimal | str) -> str:
-        try:
-            amount = Decimal(value)
-        except ArithmeticError:
-            raise ValueError("no decimal number") from None
-        if not amount.is_finite() or not 0 <= amount < 10**18:
-            raise ValueError("not within 0 and 10**18")
-        exact = amount.quantize(_SMALLEST, context=_EXACT)
-        if exact != amount:
-            raise ValueError("more than 18 digits behind the point")
-        return format(exact.copy_abs().normalize(_EXACT), "f")
 
 
 class Outcome(Written, title=TITLE + "Outcome"):

@@ -19,6 +19,7 @@ from dagbok.agents.workers.outbox import OnAnswer
 from dagbok.agents.workers.reader import ArtifactReader, scope_of
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Dispatch
+from dagbok.events.run.amounts import plus
 from dagbok.events.run.commands import FailAttempt, RunCommand, SubmitOutcome, SubmitVerdict
 from dagbok.events.run.values import Failure
 from dagbok.events.specs import Outcome
@@ -105,7 +106,7 @@ class Attempts:
         encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
         # Storing large artifacts waits for the disk, and 10,000 tasks take tens of milliseconds: not on the event loop.
         encoded = await asyncio.to_thread(encode) if _is_large(outcome) else encode()
-        usage = encode_usage(outcome)
+        usage = plus(encode_usage(outcome), held.context.used)
         return SubmitOutcome(dispatch.task, dispatch.epoch, held.claim, dispatch.input_hash, encoded, usage)
 
     async def _verdict(self, definition: Verifier, held: Held, command_id: str) -> RunCommand:
@@ -115,9 +116,8 @@ class Attempts:
             verdict = await self._calls.call(definition, candidate, held.context)
         else:
             verdict = await self._verdict_in_time(definition, held, candidate, definition.timeout_s)
-        return SubmitVerdict(
-            dispatch.task, dispatch.epoch, held.claim, encode_report(verdict, dispatch, definition.pin)
-        )
+        report = encode_report(verdict, dispatch, definition.pin)
+        return SubmitVerdict(dispatch.task, dispatch.epoch, held.claim, report, held.context.used)
 
     async def _verdict_in_time(
         self, definition: Verifier, held: Held, candidate: Candidate, timeout_s: float
@@ -140,7 +140,7 @@ class Attempts:
         self._send_failure(held, failure, partial(self._answered, held))
 
     def _send_failure(self, held: Held, failure: Failure, on_answer: OnAnswer) -> None:
-        command = FailAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, failure)
+        command = FailAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, failure, held.context.used)
         self._holdings.submit(held, command, self._holdings.next_id(), on_answer)
 
     def _answered(self, held: Held, answer: Answer) -> None:

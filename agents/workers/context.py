@@ -1,103 +1,26 @@
 """What workers and verifiers are handed: the task, what it may read, and what went wrong before.
 
-JSON values are `Any` here, as in the standard library: their shape is known to the author of the task alone. `read`
-gives them a type.
+JSON values are `Any` here, as in the standard library: their shape is known to the author of the task alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
-from dagbok.events.envelope import Dispatch, Input, Problem
-from dagbok.events.run.values import ArtifactRef, SecurityContext
-from dagbok.events.specs import TaskSpec
+from dagbok.agents.workers.views import Artifacts, ArtifactView, Dependencies, ReadArtifact
+from dagbok.events.envelope import Dispatch, Problem
+from dagbok.events.run.amounts import plus
+from dagbok.events.run.values import SecurityContext, Spec, Usage
+from dagbok.events.specs import TaskLimits, TaskSpec
+from dagbok.events.specs import Usage as WrittenUsage
+from dagbok.events.when import When, written_as
 
 T = TypeVar("T")
-
-ReadArtifact = Callable[[Input], bytes]
-"""Gives the bytes of an artifact that the dispatch names, proven by hash and length. Blocks; any thread."""
-
-
-class ArtifactView:
-    """An artifact that may be read: `json()`, `text()`, `data()`. Bytes are fetched when they are first asked for."""
-
-    def __init__(self, item: Input, read: ReadArtifact) -> None:
-        self._item, self._read = item, read
-
-    @property
-    def task(self) -> str:
-        """The task that made it."""
-        return self._item.task
-
-    @property
-    def ref(self) -> ArtifactRef:
-        """Name, SHA-256, size and media type."""
-        return self._item.ref
-
-    @property
-    def name(self) -> str:
-        """`result`, unless it was named otherwise."""
-        return self._item.ref.name
-
-    def data(self) -> bytes:
-        """The bytes. Raises `ArtifactDamaged` or `ArtifactNotFound`."""
-        return self._data
-
-    def text(self) -> str:
-        """The bytes as UTF-8."""
-        return self._data.decode()
-
-    def json(self) -> Any:
-        """The JSON value. `read` gives it with a type."""
-        return orjson.loads(self._data)
-
-    def read(self, type: type[T]) -> T:
-        """The JSON value as `type` (whatever msgspec decodes: dataclasses, structs, TypedDicts, builtins).
-
-        Raises `msgspec.ValidationError` when it does not fit.
-        """
-        return msgspec.json.decode(self._data, type=type)
-
-    @cached_property
-    def _data(self) -> bytes:
-        return self._read(self._item)
-
-
-class Artifacts(Mapping[str, ArtifactView]):
-    """The artifacts of one task by name."""
-
-    def __init__(self, views: Mapping[str, ArtifactView]) -> None:
-        self._views = views
-
-    def __getitem__(self, name: str) -> ArtifactView:
-        return self._views[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._views)
-
-    def __len__(self) -> int:
-        return len(self._views)
-
-    def json(self, name: str = "result") -> Any:
-        """The JSON value of one of them."""
-        return self._views[name].json()
-
-    def read(self, type: type[T], name: str = "result") -> T:
-        """The JSON value of one of them, as `type`: see `ArtifactView.read`."""
-        return self._views[name].read(type)
-
-    def text(self, name: str = "result") -> str:
-        """The text of one of them."""
-        return self._views[name].text()
-
-    def data(self, name: str = "result") -> bytes:
-        """The bytes of one of them."""
-        return self._views[name].data()
 
 
 class TaskContext:
@@ -106,7 +29,8 @@ class TaskContext:
     - `goal`, `inputs`, `contract`, `metadata`: as the author of the task wrote them.
     - `phase`: `solve`, or `integrate` when the task was decomposed and its children are verified.
     - `dependencies`: by task, the published artifacts of what it depends on (in phase `integrate`: of its children
-      too).
+      too). What took the place of a task is found under either name; a skipped one is not there.
+    - `composition`: in phase `integrate`, the composition contract of the decomposition.
     - `problem`, `diagnostics`: what went wrong before, if anything.
     - `attempt`: 1 for the first try, one more after each failure; `epoch`: grows with every attempt of any kind.
     - `cancelled`: true once nobody wants the result any more; look at it in long loops.
@@ -114,7 +38,19 @@ class TaskContext:
 
     def __init__(self, dispatch: Dispatch, read: ReadArtifact) -> None:
         self._dispatch, self._read = dispatch, read
+        self._used = Usage()
         self.cancelled = False
+
+    def use(self, *, tokens: int = 0, cost: Decimal | str = "0") -> None:
+        """Note what this attempt used, as often as something is used. The sum counts however the attempt ends, also
+        when it raises or is handed back; what the outcome itself says is added."""
+        checked = WrittenUsage(tokens=tokens, cost=cost)
+        self._used = plus(self._used, Usage(checked.tokens, str(checked.cost)))
+
+    @property
+    def used(self) -> Usage:
+        """What was noted so far."""
+        return self._used
 
     @property
     def tenant(self) -> str:
@@ -177,17 +113,23 @@ class TaskContext:
         return _json(self._dispatch.spec.contract)
 
     @cached_property
+    def composition(self) -> Any:
+        """What the children of the decomposition are to make up together; none before it, or when it did not say."""
+        return _json(self._dispatch.composition)
+
+    @cached_property
     def metadata(self) -> Any:
         """Whatever the author noted."""
         return _json(self._dispatch.spec.metadata)
 
     @cached_property
-    def dependencies(self) -> Mapping[str, Artifacts]:
+    def dependencies(self) -> Dependencies:
         """The published artifacts of the tasks this one depends on, by task; nothing else can be read."""
         grouped: dict[str, dict[str, ArtifactView]] = {}
         for item in self._dispatch.inputs:
             grouped.setdefault(item.task, {})[item.ref.name] = ArtifactView(item, self._read)
-        return {task: Artifacts(views) for task, views in grouped.items()}
+        found = {task: Artifacts(views) for task, views in grouped.items()}
+        return Dependencies(found, self._dispatch.renamed)
 
     @property
     def problem(self) -> Problem | None:
@@ -228,26 +170,7 @@ class Candidate(Artifacts):
         proposal = self._dispatch.proposal
         if proposal is None:
             return ()
-        return tuple(
-            # Checked when the log took them; its limits are wider than those of the form that people write.
-            TaskSpec.model_construct(
-                id=spec.id,
-                goal=spec.goal,
-                worker=spec.worker,
-                verifier=spec.verifier,
-                depends_on=spec.depends_on,
-                inputs=_json(spec.inputs),
-                contract=_json(spec.contract),
-                pool=spec.pool,
-                metadata=_json(spec.metadata),
-                proposal_verifier=spec.proposal_verifier,
-                priority=spec.priority,
-                timeout_s=None if spec.timeout_ms is None else spec.timeout_ms / 1000,
-                lease_s=spec.lease_ms / 1000,
-                max_attempts=spec.max_attempts,
-            )
-            for spec in proposal.tasks
-        )
+        return tuple([_as_written(spec) for spec in proposal.tasks])
 
     @property
     def reuse(self) -> tuple[str, ...]:
@@ -262,3 +185,30 @@ class Candidate(Artifacts):
 
 def _json(raw: msgspec.Raw) -> Any:
     return orjson.loads(bytes(raw))
+
+
+def _as_written(spec: Spec) -> TaskSpec:
+    """Checked when the log took it; its limits are wider than those of the form that people write."""
+    conditions: dict[str, list[When]] = {}
+    for condition in spec.when:
+        conditions.setdefault(condition.task, []).append(written_as(condition))
+    edges = [edge for dep in spec.depends_on for edge in conditions.get(dep, [dep])]
+    limits = spec.limits
+    return TaskSpec.model_construct(
+        id=spec.id,
+        goal=spec.goal,
+        worker=spec.worker,
+        verifier=spec.verifier,
+        depends_on=tuple(edges),
+        inputs=_json(spec.inputs),
+        contract=_json(spec.contract),
+        pool=spec.pool,
+        metadata=_json(spec.metadata),
+        proposal_verifier=spec.proposal_verifier,
+        priority=spec.priority,
+        timeout_s=None if spec.timeout_ms is None else spec.timeout_ms / 1000,
+        lease_s=spec.lease_ms / 1000,
+        max_attempts=spec.max_attempts,
+        child_verifiers=spec.child_verifiers,
+        limits=None if limits is None else TaskLimits.model_construct(**msgspec.structs.asdict(limits)),
+    )

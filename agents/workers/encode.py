@@ -17,6 +17,7 @@ from dagbok.events.codes import Code
 from dagbok.events.envelope import Dispatch
 from dagbok.events.errors import DagbokError, InvalidInput
 from dagbok.events.ids import derive
+from dagbok.events.run import values
 from dagbok.events.run.values import (
     MAX_INLINE_BYTES,
     MAX_MESSAGE_CHARS,
@@ -33,7 +34,9 @@ from dagbok.events.run.values import (
     Usage,
     VerifierPin,
 )
-from dagbok.events.specs import TITLE, Artifact, Outcome, TaskSpec, Verdict
+from dagbok.events.specs import Artifact, Outcome, TaskLimits, TaskSpec, Verdict
+from dagbok.events.when import When
+from dagbok.events.written import TITLE
 
 MAX_FRAMES = 12
 MAX_PROBLEMS = 5
@@ -49,7 +52,7 @@ def encode_spec(spec: TaskSpec, *, derived_id: str, pool: str) -> Spec:
         goal=spec.goal,
         worker=spec.worker,
         verifier=spec.verifier,
-        depends_on=spec.depends_on,
+        depends_on=tuple([edge.task if isinstance(edge, When) else edge for edge in spec.depends_on]),
         proposal_verifier=spec.proposal_verifier,
         contract=_raw("contract of a TaskSpec", spec.contract, Code.INVALID_SPEC),
         inputs=_raw("inputs of a TaskSpec", spec.inputs, Code.INVALID_SPEC),
@@ -59,7 +62,14 @@ def encode_spec(spec: TaskSpec, *, derived_id: str, pool: str) -> Spec:
         timeout_ms=None if spec.timeout_s is None else max(1, round(spec.timeout_s * 1000)),
         lease_ms=max(1, round(spec.lease_s * 1000)),
         max_attempts=spec.max_attempts,
+        when=tuple([edge.condition for edge in spec.depends_on if isinstance(edge, When)]),
+        child_verifiers=spec.child_verifiers,
+        limits=None if spec.limits is None else _limits(spec.limits),
     )
+
+
+def _limits(limits: TaskLimits) -> values.TaskLimits:
+    return values.TaskLimits(limits.tokens, str(limits.cost), limits.context_bytes, limits.context_artifacts)
 
 
 def encode_outcome(outcome: object, command_id: str, dispatch: Dispatch, put: PutArtifact) -> OutcomeData:

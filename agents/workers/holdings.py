@@ -114,7 +114,7 @@ class Holdings:
                 continue
             held.context.cancelled = True
             if held.claiming or held.claimed:
-                release = ReleaseAttempt(held.dispatch.task, held.dispatch.epoch, held.claim)
+                release = ReleaseAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, held.context.used)
                 self._outbox.send(self._command(held.dispatch, release, self.next_id()), insist=False)
             self.drop(held)
 

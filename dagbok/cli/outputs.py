@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from dagbok.agents.workers.context import ArtifactView
+from dagbok.agents.workers.views import ArtifactView
 from dagbok.cli.artifacts import write_file
 from dagbok.results import RunResult
 

@@ -9,8 +9,8 @@ import dagbok
 
 NAMES = {
     *("Artifact", "ArtifactView", "Artifacts", "Candidate", "Code", "Dagbok", "DagbokError", "Limits", "Outcome"),
-    *("Refused", "Registry", "RunResult", "TaskContext", "TaskSpec", "Terminal", "Usage", "Verdict", "Verifier"),
-    *("Worker", "verifier", "worker"),
+    *("Refused", "Registry", "RunResult", "TaskContext", "TaskLimits", "TaskSpec", "Terminal", "Usage"),
+    *("Verdict", "Verifier", "When", "Worker", "verifier", "worker"),
 }
 
 

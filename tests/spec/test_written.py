@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 from dagbok.agents.workers.encode import encode_failure
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
-from dagbok.events.specs import TITLE, Artifact, Outcome, TaskSpec, Usage, Verdict, Written
+from dagbok.events.specs import Artifact, Outcome, TaskSpec, Usage, Verdict
+from dagbok.events.written import TITLE, Written
 
 WHOLE = {"goal": "g", "worker": "w", "verifier": "v"}
 

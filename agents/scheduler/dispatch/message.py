@@ -36,6 +36,8 @@ def build_dispatch(
         context=run.context,
         graph_revision=run.graph_revision,
         inputs=_inputs(run, node, payloads),
+        renamed=_renamed(node),
+        composition=node.composition,
         problem=_problem(node, partition, log),
         candidate=() if staged is None else tuple([Input(node.id, ref, payloads.get(ref)) for ref in staged.artifacts]),
         outputs=NULL if staged is None else staged.outputs,
@@ -53,6 +55,12 @@ def _inputs(run: RunState, node: TaskNode, payloads: RecentPayloads) -> tuple[In
                 carried += len(inline)
             inputs.append(Input(dep, ref, inline))
     return tuple(inputs)
+
+
+def _renamed(node: TaskNode) -> dict[str, str]:
+    """Edges keep the order of the spec, also when a dependency was superseded; those to children come behind."""
+    named = node.spec.depends_on
+    return {name: dep for name, dep in zip(named, node.deps, strict=False) if name != dep}
 
 
 def _problem(node: TaskNode, partition: int, log: Log) -> Problem | None:
