@@ -31,3 +31,15 @@ async def stored_spans(log: Log, partition: int, run: str) -> AsyncIterator[Span
                     yield span
         if position == before:
             return
+
+
+async def stored_batches(log: Log, partition: int, run: str, size: int) -> AsyncIterator[list[Span]]:
+    """The same in lists of up to `size`."""
+    batch: list[Span] = []
+    async for span in stored_spans(log, partition, run):
+        batch.append(span)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

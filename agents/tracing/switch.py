@@ -44,11 +44,11 @@ def around_attempts(environment: Mapping[str, str] = os.environ) -> Around:
 
 
 def not_installed(error: ModuleNotFoundError) -> InvalidInput:
-    """What to say when tracing is on without the extra."""
+    """What to say when traces are wanted without the extra."""
     return InvalidInput(
-        f"tracing needs {error.name}, which is not installed",
+        f"sending traces needs {error.name}, which is not installed",
         code=Code.USAGE,
-        advice=f"pip install 'dagbok[otel]', or unset {SWITCH}",
+        advice=f"pip install 'dagbok[otel]' (or unset {SWITCH})",
     )
 
 

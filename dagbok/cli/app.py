@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Group, Parameter
 
 from dagbok.cli.options import Output, Place
+from dagbok.cli.trace import trace
 
 EPILOGUE = """
 RUN is an id, its first digits, or "last". Examples:
@@ -54,9 +55,8 @@ def build() -> App:
     )
     app.command(run, group=RUNS)
     app.command(up, group=RUNS)
-    app.command(ls, group=LOOK)
-    app.command(show, group=LOOK)
-    app.command(events, group=LOOK)
+    for look in (ls, show, events, trace):
+        app.command(look, group=LOOK)
     app.command(_artifact_app())
     app.command(pause, group=STEER)
     app.command(resume, group=STEER)
