@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagbok.agents.scheduler.dispatch.fair import FairQueue
-from dagbok.agents.scheduler.dispatch.lane import LONGEST_DELAY_S, LaneState, Offer, grown
+from dagbok.agents.scheduler.dispatch.lane import LONGEST_DELAY_S, SCHEDULE_TO_START_S, WINDOW, LaneState, Offer, grown
+from dagbok.agents.scheduler.dispatch.tenants import TenantPlaces
 from tests.support.scale import scale
 
 Item = tuple[int, str, str, int]
@@ -82,6 +83,11 @@ def offer(number: int) -> Offer:
     return Offer("run:r", f"t{number}", 1, "acme", 0)
 
 
+def lane_state(window: int = WINDOW, schedule_to_start_s: float = SCHEDULE_TO_START_S) -> LaneState:
+    """A lane without limits of tenants."""
+    return LaneState(("work", "default"), TenantPlaces(), window, schedule_to_start_s)
+
+
 def sent(lane: LaneState, now_s: float) -> list[str]:
     """Tasks that the lane sends now."""
     tasks = []
@@ -92,7 +98,7 @@ def sent(lane: LaneState, now_s: float) -> list[str]:
 
 
 def test_the_window_is_filled_and_a_claim_opens_a_place() -> None:
-    lane = LaneState(window=3)
+    lane = lane_state(window=3)
     for number in range(5):
         lane.offer(offer(number))
     assert sent(lane, 0) == ["t0", "t1", "t2"]
@@ -102,7 +108,7 @@ def test_the_window_is_filled_and_a_claim_opens_a_place() -> None:
 
 
 def test_what_is_not_claimed_goes_out_again_later_each_time_and_never_twice_at_once() -> None:
-    lane = LaneState(schedule_to_start_s=30)
+    lane = lane_state(schedule_to_start_s=30)
     lane.offer(offer(0))
     times = []
     now_s = 0.0
@@ -116,7 +122,7 @@ def test_what_is_not_claimed_goes_out_again_later_each_time_and_never_twice_at_o
 
 
 def test_a_lane_says_when_something_is_due() -> None:
-    lane = LaneState(schedule_to_start_s=30)
+    lane = lane_state(schedule_to_start_s=30)
     assert lane.next_due_s() is None
     lane.offer(offer(0))
     assert sent(lane, 5) == ["t0"]
@@ -124,7 +130,7 @@ def test_a_lane_says_when_something_is_due() -> None:
 
 
 def test_what_a_process_does_not_serve_leaves_the_window_and_comes_again_later_each_time() -> None:
-    lane = LaneState(window=1, schedule_to_start_s=1_000)
+    lane = lane_state(window=1, schedule_to_start_s=1_000)
     for number in range(2):
         lane.offer(offer(number))
     assert sent(lane, 0) == ["t0"]
@@ -140,7 +146,7 @@ def test_what_a_process_does_not_serve_leaves_the_window_and_comes_again_later_e
 
 
 def test_what_is_withdrawn_leaves_the_window_and_goes_out_when_it_is_offered_again() -> None:
-    lane = LaneState(window=1)
+    lane = lane_state(window=1)
     for number in range(2):
         lane.offer(offer(number))
     assert sent(lane, 0) == ["t0"]

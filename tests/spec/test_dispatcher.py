@@ -58,12 +58,12 @@ class Scheduler:
 
     def __init__(self, window: int = 256) -> None:
         self.state, self.log, self.queue = PartitionState(0), FailingReads(), Lanes()
-        self.now_s, self.log_ms, self.commands = 0.0, START_MS, 0
+        self.now_s, self.log_ms, self.commands, self.sender = 0.0, START_MS, 0, SENDER
         self.dispatcher = Dispatcher(self.queue, self.log, lambda: self.now_s, window=window)
 
     async def tell(self, command: c.RunCommand, run: str = "r") -> None:
         """Decide a command, and send what follows."""
-        envelope = run_command(SENDER, f"run:{run}", command, id=f"id-{self.commands}", now_ms=self.log_ms)
+        envelope = run_command(self.sender, f"run:{run}", command, id=f"id-{self.commands}", now_ms=self.log_ms)
         record = StoredRecord(self.commands, self.log_ms, "", command_record(envelope).value)
         decided = handle(self.state, record, 1)
         self.commands += 1

@@ -6,16 +6,19 @@ state says which attempts are open and not claimed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from dagbok.agents.queue import AttemptKey as QueueKey
 from dagbok.agents.queue import Lane, Queue, lane_of
 from dagbok.agents.scheduler.decide.proceed import judge_of
-from dagbok.agents.scheduler.dispatch.lane import SCHEDULE_TO_START_S, WINDOW, AttemptKey, LaneState, Offer
+from dagbok.agents.scheduler.dispatch.lane import SCHEDULE_TO_START_S, WINDOW, LaneState, Offer
 from dagbok.agents.scheduler.dispatch.message import build_dispatch
 from dagbok.agents.scheduler.dispatch.payloads import RecentPayloads
+from dagbok.agents.scheduler.dispatch.tenants import AttemptKey, TenantLimit, TenantPlaces
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.envelope import CancelHint, Dispatch
 from dagbok.events.errors import DagbokError
+from dagbok.events.ids import run_stream
 from dagbok.events.log.port import Log
 from dagbok.events.run import events as e
 from dagbok.events.run.values import AttemptKind
@@ -39,7 +42,8 @@ ENDING = (e.RunSucceeded, e.RunFailed, e.RunCancelled)
 
 
 class Dispatcher:
-    """`now_s` is a monotonic clock. `window` and `schedule_to_start_s`: see `LaneState`."""
+    """`now_s` is a monotonic clock. `window` and `schedule_to_start_s`: see `LaneState`. `tenant_limit`: by tenant, how
+    many attempts may be sent or claimed at once in this partition; none: as many as the windows allow."""
 
     def __init__(
         self,
@@ -49,10 +53,12 @@ class Dispatcher:
         *,
         window: int = WINDOW,
         schedule_to_start_s: float = SCHEDULE_TO_START_S,
+        tenant_limit: TenantLimit | None = None,
     ) -> None:
         self._queue, self._log, self._now_s = queue, log, now_s
         self._window, self._schedule_to_start_s = window, schedule_to_start_s
         self._payloads = RecentPayloads()
+        self._tenants = TenantPlaces(tenant_limit)
         self._lanes: dict[Lane, LaneState] = {}
         self._open: dict[AttemptKey, Lane] = {}
         self._parked: dict[str, list[Offer]] = {}
@@ -64,6 +70,7 @@ class Dispatcher:
         self._open.clear()
         self._parked.clear()
         self._claimed.clear()
+        self._tenants.clear()
         for run in state.runs.values():
             for task in run.active:
                 node = run.tasks[task]
@@ -84,7 +91,7 @@ class Dispatcher:
                 if isinstance(event, e.CandidateSubmitted):
                     self._payloads.add(decided.commit.offset, index, event)
             elif isinstance(event, e.AttemptStarted):
-                self._claim((stream, event.task, event.epoch), event.reply_to)
+                self._claim((stream, event.task, event.epoch), run.tenant, event.reply_to)
             elif isinstance(event, e.AttemptUnserved):
                 self._unserved(run, event)
             elif isinstance(event, e.RunPaused):
@@ -95,27 +102,45 @@ class Dispatcher:
                 self._resume(run)
 
     def send(self, state: PartitionState) -> None:
-        """Put on the queue what the windows allow."""
+        """Put on the queue what the windows and the limits of the tenants allow."""
         now_s = self._now_s()
-        for lane, lane_state in tuple(self._lanes.items()):
-            batch: list[Dispatch] = []
-            offer = None
-            try:
-                while (offer := lane_state.next(now_s)) is not None:
-                    dispatch = self._dispatch(state, offer)
-                    if dispatch is not None:
-                        lane_state.sent(offer, now_s)
-                        batch.append(dispatch)
-            except (DagbokError, OSError):
-                # What it says could not be read. It waits on; whoever called decides whether that can heal.
-                if offer is not None:
-                    lane_state.offer(offer)
-                raise
-            finally:
-                if batch:
-                    self._queue.put(lane, batch)
-            if lane_state.is_idle:
-                del self._lanes[lane]
+        for lane in tuple(self._lanes):
+            self._send_lane(state, lane, now_s)
+        while (woken := self._tenants.next_to_wake()) is not None:
+            tenant, lane = woken
+            if lane in self._lanes:
+                self._lanes[lane].wake(tenant)
+                self._send_lane(state, lane, now_s)
+
+    def resend(self, lane: Lane, attempts: Sequence[QueueKey]) -> None:
+        """Whoever took these is gone: those that nobody has claimed are due now."""
+        lane_state = self._lanes.get(lane)
+        if lane_state is not None:
+            now_s = self._now_s()
+            for run, task, epoch in attempts:
+                lane_state.lost((run_stream(run), task, epoch), now_s)
+
+    def _send_lane(self, state: PartitionState, lane: Lane, now_s: float) -> None:
+        lane_state = self._lanes[lane]
+        batch: list[Dispatch] = []
+        offer = None
+        try:
+            while (offer := lane_state.next(now_s)) is not None:
+                dispatch = self._dispatch(state, offer)
+                if dispatch is not None:
+                    lane_state.sent(offer, now_s)
+                    self._tenants.take(offer.key, offer.tenant)
+                    batch.append(dispatch)
+        except (DagbokError, OSError):
+            # What it says could not be read. It waits on; whoever called decides whether that can heal.
+            if offer is not None:
+                lane_state.offer(offer)
+            raise
+        finally:
+            if batch:
+                self._queue.put(lane, batch)
+        if lane_state.is_idle:
+            del self._lanes[lane]
 
     def next_due_s(self) -> float | None:
         """When `send` is to be called at the latest, on the monotonic clock."""
@@ -124,8 +149,8 @@ class Dispatcher:
     def _take_over(self, run: RunState, node: TaskNode, attempt: Attempt) -> None:
         if attempt.claim is None:
             self._offer(run, node.id, attempt.epoch, attempt.kind, node.spec.pool, node.spec.priority)
-        elif attempt.reply_to is not None:
-            self._claimed[run.stream, node.id, attempt.epoch] = attempt.reply_to
+        else:
+            self._claim((run.stream, node.id, attempt.epoch), run.tenant, attempt.reply_to)
 
     def _offer(self, run: RunState, task: str, epoch: int, kind: AttemptKind, pool: str, priority: int) -> None:
         offer = Offer(run.stream, task, epoch, run.tenant, priority)
@@ -135,7 +160,8 @@ class Dispatcher:
     def _lane(self, lane: Lane) -> LaneState:
         lane_state = self._lanes.get(lane)
         if lane_state is None:
-            lane_state = self._lanes[lane] = LaneState(self._window, self._schedule_to_start_s)
+            lane_state = LaneState(lane, self._tenants, self._window, self._schedule_to_start_s)
+            self._lanes[lane] = lane_state
         return lane_state
 
     def _resume(self, run: RunState) -> None:
@@ -150,10 +176,12 @@ class Dispatcher:
             offer = Offer(run.stream, task, node.epoch, run.tenant, node.spec.priority)
             lane = self._open.get(offer.key)
             if lane is not None and self._lane(lane).withdraw(offer.key):
+                self._tenants.give(offer.key)
                 self._parked.setdefault(run.stream, []).append(offer)
 
     def _settle(self, key: AttemptKey, event: e.Event) -> None:
         lane = self._leave(key)
+        self._tenants.give(key)
         reply_to = self._claimed.pop(key, None)
         if not isinstance(event, STOPPING):
             return
@@ -171,14 +199,16 @@ class Dispatcher:
             lane_state.settled(key)
         return lane
 
-    def _claim(self, key: AttemptKey, reply_to: str | None) -> None:
+    def _claim(self, key: AttemptKey, tenant: str, reply_to: str | None) -> None:
         self._leave(key)
+        self._tenants.take(key, tenant)
         if reply_to is not None:
             self._claimed[key] = reply_to
 
     def _unserved(self, run: RunState, event: e.AttemptUnserved) -> None:
         lane = self._open.get((run.stream, event.task, event.epoch))
         if lane is not None:
+            self._tenants.give((run.stream, event.task, event.epoch))
             priority = run.tasks[event.task].spec.priority
             self._lane(lane).unserved(Offer(run.stream, event.task, event.epoch, run.tenant, priority), self._now_s())
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 import msgspec
 
+from dagbok.agents.queue import Lane
 from dagbok.agents.scheduler.dispatch.fair import FairQueue
+from dagbok.agents.scheduler.dispatch.tenants import AttemptKey, TenantPlaces
 
 WINDOW = 256
 """How many attempts of a lane may be sent and not claimed: claims clock the sending."""
@@ -16,10 +19,6 @@ WINDOW = 256
 SCHEDULE_TO_START_S = 30.0
 UNSERVED_S = 1.0
 LONGEST_DELAY_S = 600.0
-
-
-AttemptKey = tuple[str, str, int]
-"""Stream of the run, task, epoch."""
 
 
 class Offer(msgspec.Struct, frozen=True, gc=False):
@@ -37,19 +36,32 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
         return self.stream, self.task, self.epoch
 
 
-class LaneState:
-    """Times are seconds of a monotonic clock that the caller reads."""
+class _Out(NamedTuple):
+    """How often it went out, and when it goes out again."""
 
-    def __init__(self, window: int = WINDOW, schedule_to_start_s: float = SCHEDULE_TO_START_S) -> None:
-        self._window = window
+    times: int
+    due_s: float
+    offer: Offer
+
+
+class LaneState:
+    """Times are seconds of a monotonic clock that the caller reads. `tenants`: of whom nothing more may be sent now."""
+
+    def __init__(
+        self,
+        lane: Lane,
+        tenants: TenantPlaces,
+        window: int = WINDOW,
+        schedule_to_start_s: float = SCHEDULE_TO_START_S,
+    ) -> None:
+        self._lane, self._tenants, self._window = lane, tenants, window
         self._schedule_to_start_s = schedule_to_start_s
         self._waiting: FairQueue[Offer] = FairQueue()
         self._again: deque[Offer] = deque()
-        self._sent: dict[AttemptKey, int] = {}
+        self._sent: dict[AttemptKey, _Out] = {}
         self._unserved: dict[AttemptKey, int] = {}
         # First sends come due in the order in which they went out, and most are settled long before: a queue forgets
-        # those
-        # at once. Only what goes out again needs a heap.
+        # those at once. Only what goes out again needs a heap.
         self._first: deque[tuple[float, Offer]] = deque()
         self._due: list[tuple[float, AttemptKey, Offer]] = []
 
@@ -70,18 +82,38 @@ class LaneState:
 
     def next(self, now_s: float) -> Offer | None:
         """The next offer to send now. What goes out again is in the window already, or has left it; the rest waits
-        while the window is full."""
+        while the window or its tenant is full."""
         self._collect_due(now_s)
-        if self._again:
-            return self._again.popleft()
+        while self._again:
+            offer = self._again.popleft()
+            if offer.key in self._sent or not self._tenants.is_full(offer.tenant):
+                return offer
+            self.offer(offer)
         if not self._waiting or len(self._sent) >= self._window:
             return None
-        return self._waiting.pop()
+        full, is_left = self._waiting.set_aside(self._tenants.is_full)
+        for tenant in full:
+            self._tenants.set_aside(tenant, self._lane)
+        return self._waiting.pop() if is_left else None
+
+    def wake(self, tenant: str) -> None:
+        """The tenant has a place again: what was held back of it waits for its turn."""
+        if self._waiting.wake(tenant):
+            self._tenants.set_aside(tenant, self._lane)
+
+    def lost(self, key: AttemptKey, now_s: float) -> None:
+        """Whoever took it is gone: unless it is settled, send it again now."""
+        sent = self._sent.get(key)
+        if sent is not None:
+            self._sent[key] = sent._replace(due_s=now_s)
+            heappush(self._due, (now_s, key, sent.offer))
 
     def sent(self, offer: Offer, now_s: float) -> None:
         """It went out; unless it is claimed in time it goes out again, later each time."""
-        times = self._sent[offer.key] = self._sent.get(offer.key, 0) + 1
+        before = self._sent.get(offer.key)
+        times = 1 if before is None else before.times + 1
         due_s = now_s + grown(self._schedule_to_start_s, times - 1)
+        self._sent[offer.key] = _Out(times, due_s, offer)
         if times == 1:
             self._first.append((due_s, offer))
         else:
@@ -105,13 +137,18 @@ class LaneState:
 
     def _collect_due(self, now_s: float) -> None:
         while self._first and (self._first[0][0] <= now_s or self._first[0][1].key not in self._sent):
-            offer = self._first.popleft()[1]
-            if offer.key in self._sent:
+            due_s, offer = self._first.popleft()
+            if self._is_due(offer, due_s):
                 self._again.append(offer)
         while self._due and self._due[0][0] <= now_s:
-            offer = heappop(self._due)[2]
-            if offer.key in self._sent or offer.key in self._unserved:
+            due_s, key, offer = heappop(self._due)
+            if self._is_due(offer, due_s) or (key not in self._sent and key in self._unserved):
                 self._again.append(offer)
+
+    def _is_due(self, offer: Offer, due_s: float) -> bool:
+        """Whether it is out, and has not been sent again meanwhile."""
+        out = self._sent.get(offer.key)
+        return out is not None and out.due_s == due_s
 
 
 def grown(first_s: float, times: int) -> float:
