@@ -122,27 +122,24 @@ def main(
 @worker("research")
 async def research(task: TaskContext) -> Outcome:
     """Plan the parts; when they are verified, write the answer."""
-    sources = Sources.model_validate(task.inputs)
     if task.phase == "integrate":
         findings = [part.json() for part in task.dependencies.values()]
         prompt = {"question": task.goal, "findings": findings, "problems_of_your_last_answer": task.diagnostics}
-        report, usage = await ask(writer, prompt, sources)
+        report = await ask(task, writer, prompt)
         page = Artifact(content=_page(task.goal, report), media_type="text/markdown")
-        return Outcome.candidate(report.model_dump(), artifacts={"answer.md": page}, usage=usage)
-    prompt = {"question": task.goal, "documents": corpus.beginnings(sources.documents)}
-    plan, usage = await ask(planner, prompt, sources)
-    parts = [
-        TaskSpec(goal=part, worker="investigate", verifier="judge", inputs=task.inputs) for part in plan.questions
-    ]
-    return Outcome.decompose(parts, usage=usage)
+        return Outcome.candidate(report.model_dump(), artifacts={"answer.md": page})
+    documents = corpus.beginnings(Sources.model_validate(task.inputs).documents)
+    plan = await ask(task, planner, {"question": task.goal, "documents": documents})
+    return Outcome.decompose(
+        [TaskSpec(goal=part, worker="investigate", verifier="judge", inputs=task.inputs) for part in plan.questions]
+    )
 
 
 @worker("investigate")
 async def investigate(task: TaskContext) -> Outcome:
     """Answer a part of the question from the documents."""
     prompt = {"question": task.goal, "problems_of_your_last_answer": task.diagnostics}
-    findings, usage = await ask(researcher, prompt, Sources.model_validate(task.inputs))
-    return Outcome.candidate(findings.model_dump(), usage=usage)
+    return Outcome.candidate((await ask(task, researcher, prompt)).model_dump())
 
 
 # `config` is a part of what a run is bound to: under another rubric, a run that has begun is not judged on.
@@ -153,8 +150,8 @@ async def judge_findings(candidate: Candidate, task: TaskContext) -> Verdict:
     wrong = corpus.misquoted(sources.documents, findings.quotes)
     if wrong:
         return Verdict.failed(wrong)
-    judgement, usage = await ask(judge, {"question": task.goal, **findings.model_dump()}, sources)
-    evidence = {"model": sources.model, "tokens": usage.tokens}
+    judgement = await ask(task, judge, {"question": task.goal, **findings.model_dump()})
+    evidence = {"model": sources.model, "problems": judgement.problems}
     if judgement.passes:
         return Verdict.passed(evidence=evidence)
     return Verdict.failed(judgement.problems or ["the judge gave no reason"], evidence=evidence)

@@ -1,4 +1,4 @@
-"""Asks a language model for a value of a type, and says what the answer has cost."""
+"""Asks a language model for a value of a type, and notes what that has cost."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from typing import TypeVar
 
 from openai import AsyncOpenAI
@@ -17,7 +18,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RunUsage, UsageLimits
 
-from dagbok import Terminal, Usage
+from dagbok import TaskContext, Terminal
 from research_parts.offline import stand_in
 
 OFFLINE = "offline"
@@ -36,24 +37,23 @@ class Sources(BaseModel, frozen=True):
     documents: str
 
 
-async def ask(agent: Agent[str, Said], prompt: Mapping[str, object], sources: Sources) -> tuple[Said, Usage]:
-    """What the agent says, and what that has cost. The agent's tools get the folder of documents.
+async def ask(task: TaskContext, agent: Agent[str, Said], prompt: Mapping[str, object]) -> Said:
+    """What the agent says of a task whose inputs are `Sources`. The agent's tools get the folder of documents.
 
-    A refused connection, a rate limit or an error of the server is raised as it is: dagbok tries again, later. What
-    will not change by itself, a wrong key say, is `Terminal`.
+    What it has used is noted, also of an answer that never came. A refused connection, a rate limit or an error of the
+    server is raised as it is: dagbok tries again, later. What will not change by itself, a wrong key say, is
+    `Terminal`.
     """
-    told = {name: value for name, value in prompt.items() if value}
+    sources, used = Sources.model_validate(task.inputs), RunUsage()
+    told = json.dumps({name: value for name, value in prompt.items() if value}, ensure_ascii=False, indent=1)
     try:
         async with _model(agent.name or "", sources) as model:
-            ran = await agent.run(
-                json.dumps(told, ensure_ascii=False, indent=1),
-                model=model,
-                deps=sources.documents,
-                usage_limits=LIMITS,
-            )
+            ran = await agent.run(told, model=model, deps=sources.documents, usage=used, usage_limits=LIMITS)
     except (ModelRequestRejectedError, ModelQuotaExceededError, UserError) as error:
         raise Terminal(str(error)) from error
-    return ran.output, _usage(ran.usage)
+    finally:
+        task.use(tokens=used.input_tokens + used.output_tokens, cost=round(used.cost or Decimal(), 12))
+    return ran.output
 
 
 @asynccontextmanager
@@ -71,7 +71,3 @@ async def _model(role: str, sources: Sources) -> AsyncIterator[Model]:
         # No retries in here: dagbok does them, and each is in the log.
         async with AsyncOpenAI(api_key=key, base_url=base_url, max_retries=0) as client:
             yield OpenAIChatModel(name.removeprefix("openai:"), provider=OpenAIProvider(openai_client=client))
-
-
-def _usage(used: RunUsage) -> Usage:
-    return Usage(tokens=used.input_tokens + used.output_tokens, cost=str(used.cost or 0))
