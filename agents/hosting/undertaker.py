@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import Protocol
 
 import structlog
 
-from dagbok.agents.hosting.locks import ProcessLocks
 from dagbok.agents.scheduler.owner import Owner, error_is_doubt
 from dagbok.events.envelope import Command, Sender, command_record, run_command
 from dagbok.events.errors import DagbokError
 from dagbok.events.ids import derive
-from dagbok.events.log.clock import system_ms
+from dagbok.events.log.clock import Clock, system_ms
 from dagbok.events.log.port import COMMANDS, Log
 from dagbok.events.run.commands import ReportGone
 from dagbok.projections.task_graph.state import RunState
@@ -22,12 +22,22 @@ logger = structlog.get_logger(__name__)
 LOOK_EVERY_S = 5.0
 
 
+class Locks(Protocol):
+    """A lock for every process that lives: see `ProcessLocks`."""
+
+    def is_gone(self, process: str) -> bool:
+        """Surely, not only likely."""
+        ...
+
+
 class Undertaker:
     """Looks at the locks of all processes that hold claims, at once and then every few seconds."""
 
-    def __init__(self, log: Log, partition: int, owner: Owner, locks: ProcessLocks, process: str) -> None:
+    def __init__(
+        self, log: Log, partition: int, owner: Owner, locks: Locks, process: str, clock: Clock = system_ms
+    ) -> None:
         self._log, self._partition, self._owner = log, partition, owner
-        self._locks, self._process = locks, process
+        self._locks, self._process, self._clock = locks, process, clock
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -54,7 +64,7 @@ class Undertaker:
     def _report(self, process: str, run: RunState) -> Command:
         sender = Sender(run.tenant, run.project, f"process:{self._process}")
         id = derive("ReportGone", run.run, process, run.stream_seq)
-        return run_command(sender, run.stream, ReportGone(process), id=id, now_ms=system_ms())
+        return run_command(sender, run.stream, ReportGone(process), id=id, now_ms=self._clock())
 
 
 def claims_by_process(runs: Iterable[RunState]) -> dict[str, dict[str, RunState]]:

@@ -21,18 +21,24 @@ logger = structlog.get_logger(__name__)
 
 class Holdings:
     """`process` is this process's id; `address` where answers to its claims and hints go. `clock` is in milliseconds
-    since 1970, `now_s` monotonic seconds. `shorter` is set when the shortest lease becomes shorter; `closing` when
-    the process stops all it holds."""
+    since 1970, `now_s` monotonic seconds; `nonce` tells its claims and commands from those of others (random unless
+    given). `shorter` is set when the shortest lease becomes shorter; `closing` when the process stops all it holds."""
 
     def __init__(
-        self, process: str, address: str, outbox: Outbox, clock: Callable[[], int], now_s: Callable[[], float]
+        self,
+        process: str,
+        address: str,
+        outbox: Outbox,
+        clock: Callable[[], int],
+        now_s: Callable[[], float],
+        nonce: str | None = None,
     ) -> None:
         self._process, self._address, self._outbox = process, address, outbox
         self._clock, self._now_s = clock, now_s
         self._held: dict[AttemptKey, Held] = {}
         self._starts = 0
         self._ids = 0
-        self._nonce = secrets.token_hex(8)
+        self._nonce = nonce or secrets.token_hex(8)
         self.shortest_lease_s = float("inf")
         self.shorter = asyncio.Event()
         self.closing = False

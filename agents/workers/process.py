@@ -29,7 +29,7 @@ KINDS: tuple[AttemptKind, ...] = ("work", "verify")
 
 
 class WorkerProcess:
-    """Serves the keys of `registry` in some pools. `process` is its id; `clock` and `now_s` as in `Holdings`."""
+    """Serves the keys of `registry` in some pools. `process` is its id; `clock`, `now_s` and `nonce` as in `Holdings`."""
 
     def __init__(
         self,
@@ -41,12 +41,13 @@ class WorkerProcess:
         process: str,
         clock: Callable[[], int],
         now_s: Callable[[], float],
+        nonce: str | None = None,
     ) -> None:
         self._registry, self._queue = registry, queue
         self._shared = queue if isinstance(queue, SharedQueue) else None
         self._address = f"process/{process}"
         self._outbox = Outbox(log, self._address, now_s)
-        self._holdings = Holdings(process, self._address, self._outbox, clock, now_s)
+        self._holdings = Holdings(process, self._address, self._outbox, clock, now_s, nonce)
         self._leases = LeaseKeeper(self._holdings, now_s)
         self._calls = Calls()
         self._attempts = Attempts(self._holdings, self._calls, reader)
