@@ -89,7 +89,12 @@ class Queries:
         first: list[TaskTree] = []
         for row in self.list_tasks(tenant, project, run):
             tree = trees[row.task] = TaskTree(row, [])
-            (first if row.parent is None else trees[row.parent].children).append(tree)
+            if row.parent is None:
+                first.append(tree)
+            elif row.parent in trees:
+                trees[row.parent].children.append(tree)
+            else:
+                raise self._tables.damaged(f"task {row.task} came of {row.parent}, which is not there")
         return first
 
     def edges(self, tenant: str, project: str, run: str, task: str | None = None) -> list[EdgeRow]:

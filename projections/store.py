@@ -63,10 +63,14 @@ class Tables:
         """Close all connections. Idempotent."""
         self._engine.dispose()
 
+    def damaged(self, why: str) -> StorageFailed:
+        """The error for rows that no view has written like this."""
+        return engines.damaged(self._engine, why)
+
     def outdated(self) -> list[str]:
         """The views whose tables an older dagbok has built in another layout: `rebuild` them."""
         with self.reading() as connection:
-            live = positions.live_views(connection)
+            live = self._live_views(connection)
         return [name for name, view in self.views.items() if live[name].layout < view.layout]
 
     def tables_of(self, view: View, version: int, *, live: bool) -> ViewTables:
@@ -88,7 +92,7 @@ class Tables:
     def live_version(self, connection: sa.Connection, name: str) -> int:
         """The live version of a view, in the layout of this code. Raises `FormatTooNew` or `StorageFailed` when it is
         in another one."""
-        found, layout = positions.live_views(connection)[name], self.views[name].layout
+        found, layout = self._live_views(connection)[name], self.views[name].layout
         if found.layout == layout:
             return found.version
         said = f"{self._engine.url.database}: the tables of {name} have layout {found.layout}, here it is {layout}"
@@ -100,7 +104,7 @@ class Tables:
         """Create empty tables of a new version beside the live ones; they stand at the start of all partitions."""
         view = self.views[name]
         with self.writing() as connection:
-            live = positions.live_views(connection)[name].version
+            live = self._live_views(connection)[name].version
             version = max([live, *positions.versions(connection, name)]) + 1
             self.tables_of(view, version, live=False).create(connection)
             for partition in range(partitions):
@@ -115,7 +119,7 @@ class Tables:
         """
         view = self.views[name]
         with self.writing() as connection:
-            live = positions.live_views(connection)[name]
+            live = self._live_views(connection)[name]
             if live.version > version:
                 self._drop_built(connection, view, live, version)
                 return True
@@ -135,9 +139,15 @@ class Tables:
     def discard(self, name: str, version: int) -> None:
         """Drop a version that was being built."""
         with self.writing() as connection:
-            live = positions.live_views(connection)[name]
+            live = self._live_views(connection)[name]
             if live.version != version:
                 self._drop_built(connection, self.views[name], live, version)
+
+    def _live_views(self, connection: sa.Connection) -> Mapping[str, Live]:
+        found = positions.live_views(connection)
+        if missing := self.views.keys() - found.keys():
+            raise self.damaged(f"it has no view {min(missing)}")
+        return found
 
     def _prepare(self) -> None:
         if not self._complete():

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import sqlalchemy as sa
 
 from dagbok.events.codes import Code
@@ -17,6 +18,17 @@ BUSY_TIMEOUT_S: Final = 10.0
 """How long a transaction waits for another process before it gives up."""
 
 _WRITES: Final = "dagbok_writes"
+
+_DAMAGE: Final = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_ERROR,  # a table or a column is missing
+    sqlite3.SQLITE_SCHEMA,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_MISMATCH,
+}
+"""The statements are always the same and fit the tables that were made, so one that does not has met other tables."""
 
 _PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
@@ -58,6 +70,8 @@ def explained(engine: sa.Engine) -> Iterator[None]:
         yield
     except sa.exc.DBAPIError as error:
         raise explain(error, engine) from error
+    except (UnicodeDecodeError, msgspec.MsgspecError) as error:
+        raise damaged(engine, error) from error
 
 
 def explain(error: sa.exc.DBAPIError, engine: sa.Engine) -> StorageFailed:
@@ -67,15 +81,21 @@ def explain(error: sa.exc.DBAPIError, engine: sa.Engine) -> StorageFailed:
     primary = number & 0xFF if isinstance(number, int) else None
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StorageFailed(f"{where} is locked by another process: {cause}", code=Code.FOLDER_BUSY)
-    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return StorageFailed(
-            f"{where} is damaged: {cause}", advice="remove the file: its tables are built again from the log"
-        )
+    if primary in _DAMAGE or (primary is None and isinstance(cause, sqlite3.Error)):  # no code: a text is no text
+        return damaged(engine, cause or error)
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
         return StorageFailed(
             f"{where}: {cause}", advice="make the data folder writable for this user, or use another one (--data)"
         )
     return StorageFailed(f"{where}: {cause}")
+
+
+def damaged(engine: sa.Engine, cause: object) -> StorageFailed:
+    """The tables are not what was written into them."""
+    said = " ".join(ascii(str(cause))[1:-1].split())[:200]
+    return StorageFailed(
+        f"{engine.url.database} is damaged: {said}", advice="remove the file: its tables are built again from the log"
+    )
 
 
 def _on_connect(connection: Any, _record: object) -> None:

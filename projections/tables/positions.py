@@ -61,10 +61,10 @@ class Live(msgspec.Struct, frozen=True):
 
 
 def live_views(connection: sa.Connection) -> dict[str, Live]:
-    """The live versions by the name of the view."""
+    """The live versions by the name of the view. Raises `msgspec.MsgspecError` for rows that nobody has written."""
     rows = connection.execute(sa.select(VIEWS.c.view, VIEWS.c.version, VIEWS.c.layout, VIEWS.c.tables))
     return {
-        view: Live(version, layout, msgspec.json.decode(names, type=tuple[str, ...]))
+        view: msgspec.convert({"version": version, "layout": layout, "tables": msgspec.json.decode(names or "")}, Live)
         for view, version, layout, names in rows
     }
 
@@ -82,13 +82,16 @@ def versions(connection: sa.Connection, view: str) -> list[int]:
 
 
 def read_position(connection: sa.Connection, view: str, version: int, partition: int) -> Position | None:
-    """Where a version stands in a partition; None before `begin`, and when it was replaced."""
+    """Where a version stands in a partition; None before `begin`, and when it was replaced. Raises like
+    `live_views`."""
     row = connection.execute(
         sa.select(_P.next_offset, _P.last_command_offset, _P.head_hash, _P.head_offset).where(
             *_is(view, version, partition)
         )
     ).one_or_none()
-    return None if row is None else Position(*row)
+    if row is None:
+        return None
+    return msgspec.convert(dict(zip(Position.__struct_fields__, row, strict=True)), Position)
 
 
 def begin(connection: sa.Connection, view: str, version: int, partition: int) -> None:
