@@ -9,7 +9,10 @@ from collections.abc import Iterable, Sequence
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 _DERIVED = re.compile(r"[0-9a-f]{32}")
 SHORT = 12
-STATUS_ORDER = ("verified", "running", "verifying", "ready", "waiting", "backoff", "blocked", "failed", "cancelled")
+STATUS_ORDER = (
+    *("verified", "skipped", "running", "verifying", "ready", "waiting", "backoff", "blocked", "failed", "cancelled"),
+    "superseded",
+)
 
 
 def clean(text: str, width: int = 100) -> str:
