@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from unittest import mock
 
 import structlog
 
 from bench.raw_commit import percentiles_ms, raw_commit
 from dagbok import Candidate, Dagbok, Outcome, TaskContext, TaskSpec, verifier, worker
-from dagbok.events.log import sqlite_writer
+from dagbok.events.log import sqlite_schema, sqlite_writer
 
 _called_s: list[float] = []
 
@@ -82,16 +83,16 @@ async def _chain(folder: Path, tasks: int) -> list[float]:
 
 @contextmanager
 def _counted_commits() -> Iterator[list[int]]:
-    """How often the writer of a log commits, as SQLite itself tells."""
-    count, connect = [0], sqlite_writer.connect
+    """How often the writers of logs commit, as SQLite itself tells."""
+    count = [0]
 
-    def connect_counting(path: Path, timeout_s: float) -> sqlite3.Connection:
-        db = connect(path, timeout_s)
-        db.set_trace_callback(lambda statement: count.__setitem__(0, count[0] + (statement == "COMMIT")))
+    def traced(statement: str) -> None:
+        count[0] += statement == "COMMIT"
+
+    def connect(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
+        db = sqlite_schema.connect(path, busy_timeout_s)
+        db.set_trace_callback(traced)
         return db
 
-    sqlite_writer.connect = connect_counting
-    try:
+    with mock.patch.object(sqlite_writer, "connect", connect):
         yield count
-    finally:
-        sqlite_writer.connect = connect
