@@ -3,7 +3,7 @@
 A history is given, a command is tried, and the events it causes are compared. Nothing runs and nothing waits: what
 decides here is the code that decides in production.
 
->>> from dagbok.testing import Code, candidate, decompose, given, like, run_of, start, task
+>>> from dagbok.testing import Code, candidate, decompose, given, like, run_of, start, task, when
 >>> from dagbok.events.run.commands import PauseRun
 >>> from dagbok.events.run.events import *
 >>> def plan():                                   # what your worker returns
@@ -36,14 +36,36 @@ AssertionError: other events than expected (- expected, + came):
 +     claim = ["process-1",1,"nonce-1"]
 +     lease_until_ms = 60000
 
+Edges may have conditions:
+
+>>> reviewed = run_of(task("review"), task("ship", depends_on=("review",), when=(when("review", "/ok", True),)))
+>>> refused = reviewed.starts("review").submits("review", candidate(outputs={"ok": False}))
+>>> skipped = refused.judges("review", "pass").then(
+...     VerdictRecorded, like(TaskVerified, not_taken=("ship",)), TaskSkipped("ship"), RunSucceeded
+... ).then_task("ship", status="skipped").then_state(status="succeeded")
+
 `given(*events)` begins with events, `run_of(*tasks)` with a run that was started. `when` tries any command; `starts`,
-`submits`, `judges`, `fails`, `releases` and `fires` try one with the present epoch, claim and input filled in. `act`
-makes these commands alone, to change something in them.
+`submits`, `judges`, `fails`, `releases` and `fires` try one with the present epoch, claim and input filled in;
+`resolves`, `retries`, `supersedes`, `cancels` and `amends` try what a person asks. `act` makes the commands of agents
+alone, to change something in them.
 """
 
 from dagbok.events.codes import Code
+from dagbok.events.run.values import Limits, TaskLimits, Usage
 from dagbok.testing import act
-from dagbok.testing.make import CHECK, CLAIM, OTHER_CLAIM, blocked, candidate, decompose, failure, pin, start, task
+from dagbok.testing.make import (
+    CHECK,
+    CLAIM,
+    OTHER_CLAIM,
+    blocked,
+    candidate,
+    decompose,
+    failure,
+    pin,
+    start,
+    task,
+    when,
+)
 from dagbok.testing.match import Expected, Like, like
 from dagbok.testing.spec import Scenario, given, run_of
 
@@ -54,7 +76,10 @@ __all__ = [
     "Code",
     "Expected",
     "Like",
+    "Limits",
     "Scenario",
+    "TaskLimits",
+    "Usage",
     "act",
     "blocked",
     "candidate",
@@ -66,4 +91,5 @@ __all__ = [
     "run_of",
     "start",
     "task",
+    "when",
 ]

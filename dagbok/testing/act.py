@@ -3,7 +3,7 @@ the state of the run has at present. Each value may be overridden, to see what a
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -16,9 +16,12 @@ from dagbok.events.run.commands import (
     SubmitOutcome,
     SubmitVerdict,
 )
-from dagbok.events.run.values import NULL, Claim, Failure, OutcomeData, Report, VerdictWord
+from dagbok.events.run.values import NULL, Claim, Failure, OutcomeData, Report, Usage, VerdictWord
 from dagbok.projections.task_graph.state import RunState
 from dagbok.testing.make import CLAIM
+
+TimerKind = Literal["lease", "timeout", "backoff", "wall"]
+NOTHING: Final = Usage()
 
 
 def start_attempt(run: RunState, task: str, *, claim: Claim = CLAIM) -> StartAttempt:
@@ -27,13 +30,24 @@ def start_attempt(run: RunState, task: str, *, claim: Claim = CLAIM) -> StartAtt
 
 
 def submit_outcome(
-    run: RunState, task: str, outcome: OutcomeData, *, claim: Claim | None = None, input_hash: str | None = None
+    run: RunState,
+    task: str,
+    outcome: OutcomeData,
+    *,
+    claim: Claim | None = None,
+    input_hash: str | None = None,
+    usage: Usage = NOTHING,
 ) -> SubmitOutcome:
     """What the worker of the present attempt returns. Without `claim`, by whoever holds the attempt."""
     attempt = run.tasks[task].attempt
     known = "" if attempt is None else attempt.input_hash
     return SubmitOutcome(
-        task, run.tasks[task].epoch, claim or holder(run, task), known if input_hash is None else input_hash, outcome
+        task=task,
+        epoch=run.tasks[task].epoch,
+        claim=claim or holder(run, task),
+        input_hash=known if input_hash is None else input_hash,
+        outcome=outcome,
+        usage=usage,
     )
 
 
@@ -58,30 +72,37 @@ def report(run: RunState, task: str, verdict: VerdictWord, *, diagnostics: msgsp
 
 
 def submit_verdict(
-    run: RunState, task: str, verdict: VerdictWord | Report, *, claim: Claim | None = None
+    run: RunState, task: str, verdict: VerdictWord | Report, *, claim: Claim | None = None, usage: Usage = NOTHING
 ) -> SubmitVerdict:
     """What the verifier of the present review says: a word, or a whole report."""
     said = verdict if isinstance(verdict, Report) else report(run, task, verdict)
-    return SubmitVerdict(task, run.tasks[task].epoch, claim or holder(run, task), said)
+    return SubmitVerdict(task, run.tasks[task].epoch, claim or holder(run, task), said, usage)
 
 
-def fail_attempt(run: RunState, task: str, failed: Failure, *, claim: Claim | None = None) -> FailAttempt:
+def fail_attempt(
+    run: RunState, task: str, failed: Failure, *, claim: Claim | None = None, usage: Usage = NOTHING
+) -> FailAttempt:
     """The present attempt failed."""
-    return FailAttempt(task, run.tasks[task].epoch, claim or holder(run, task), failed)
+    return FailAttempt(task, run.tasks[task].epoch, claim or holder(run, task), failed, usage)
 
 
-def release_attempt(run: RunState, task: str, *, claim: Claim | None = None) -> ReleaseAttempt:
+def release_attempt(run: RunState, task: str, *, claim: Claim | None = None, usage: Usage = NOTHING) -> ReleaseAttempt:
     """The present attempt is handed back."""
-    return ReleaseAttempt(task, run.tasks[task].epoch, claim or holder(run, task))
+    return ReleaseAttempt(task, run.tasks[task].epoch, claim or holder(run, task), usage)
 
 
-def fire_timer(run: RunState, kind: Literal["lease", "timeout", "backoff"], task: str) -> FireTimer:
-    """The timer of the deadline that the task has now."""
-    return FireTimer(kind, task, run.tasks[task].epoch, deadline_ms(run, kind, task))
+def fire_timer(run: RunState, kind: TimerKind, task: str = "") -> FireTimer:
+    """The timer of the deadline that the task has now; of the wall time (`wall`) of the run, which names no task."""
+    epoch = 0 if kind == "wall" else run.tasks[task].epoch
+    return FireTimer(kind, task, epoch, deadline_ms(run, kind, task))
 
 
-def deadline_ms(run: RunState, kind: Literal["lease", "timeout", "backoff"], task: str) -> int:
-    """Log time of a deadline of the task. Raises `AssertionError` when it has none of this kind."""
+def deadline_ms(run: RunState, kind: TimerKind, task: str = "") -> int:
+    """Log time of a deadline of the task, or of the run. Raises `AssertionError` when it has none of this kind."""
+    if kind == "wall":
+        if run.limits.max_wall_ms is None:
+            raise AssertionError("the wall time of the run has no limit")
+        return run.started_ms + run.limits.max_wall_ms
     node, attempt = run.tasks[task], run.tasks[task].attempt
     if kind == "backoff" and node.status == "backoff":
         return node.due_ms

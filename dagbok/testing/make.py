@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -12,15 +12,20 @@ from dagbok.events.run.commands import StartRun
 from dagbok.events.run.values import (
     NULL,
     ArtifactItem,
+    Assurance,
     Blocked,
     Candidate,
     Claim,
+    Comparison,
+    Condition,
     Decompose,
     Failure,
     FailurePolicy,
+    Judged,
     Limits,
     Pinned,
     Spec,
+    TaskLimits,
     VerifierPin,
 )
 
@@ -34,16 +39,20 @@ def task(
     id: str,
     *,
     depends_on: tuple[str, ...] = (),
+    when: tuple[Condition, ...] = (),
     goal: str = "do it",
     worker: str = "work",
     verifier: str = CHECK,
     proposal_verifier: str | None = None,
+    child_verifiers: tuple[str, ...] | None = None,
     contract: Json = None,
+    inputs: Json = None,
     pool: str = "default",
     priority: int = 0,
     timeout_ms: int | None = None,
     lease_ms: int = 60_000,
     max_attempts: int | None = None,
+    limits: TaskLimits | None = None,
 ) -> Spec:
     """The spec of a task."""
     return Spec(
@@ -54,17 +63,29 @@ def task(
         depends_on=depends_on,
         proposal_verifier=proposal_verifier,
         contract=_raw(contract),
+        inputs=_raw(inputs),
         pool=pool,
         priority=priority,
         timeout_ms=timeout_ms,
         lease_ms=lease_ms,
         max_attempts=max_attempts,
+        when=when,
+        child_verifiers=child_verifiers,
+        limits=limits,
     )
 
 
-def pin(*judges: Literal["candidate", "decomposition"], version: str = "1", digest: str = "d1") -> VerifierPin:
+def when(task: str, output: str, *values: Json, op: Comparison = "in") -> Condition:
+    """A condition on the edge to `task`: its control value at `output` (a JSON Pointer) is one of the values, or
+    compares with them by `op`."""
+    return Condition(task, output, tuple([msgspec.Raw(canonical(value)) for value in values]), op)
+
+
+def pin(
+    *judges: Judged, version: str = "1", digest: str = "d1", assurance: Assurance = "executable_checks"
+) -> VerifierPin:
     """The pin of a verifier that judges candidates, unless told otherwise."""
-    return VerifierPin(version=version, digest=digest, judges=judges or ("candidate",))
+    return VerifierPin(version=version, digest=digest, assurance=assurance, judges=judges or ("candidate",))
 
 
 def start(
@@ -98,9 +119,19 @@ def candidate(value: Json | bytes = None, *, name: str = "result", outputs: Json
     return Candidate((ArtifactItem(name, sha256_hex(data), len(data), media_type, data),), _raw(outputs))
 
 
-def decompose(*tasks: Spec, reuse: tuple[str, ...] = (), expected_graph_revision: int | None = None) -> Decompose:
+def decompose(
+    *tasks: Spec,
+    reuse: tuple[str, ...] = (),
+    composition_contract: Json = None,
+    expected_graph_revision: int | None = None,
+) -> Decompose:
     """The outcome of a worker that asks for new tasks, for the results of existing ones, or both."""
-    return Decompose(tasks=tasks, reuse=reuse, expected_graph_revision=expected_graph_revision)
+    return Decompose(
+        tasks=tasks,
+        reuse=reuse,
+        composition_contract=_raw(composition_contract),
+        expected_graph_revision=expected_graph_revision,
+    )
 
 
 def blocked(reason: str = "needs a person") -> Blocked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
 
 import msgspec
 
@@ -10,9 +10,19 @@ from dagbok.agents.scheduler.decide import By, Repeated
 from dagbok.agents.scheduler.execute import execute
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
-from dagbok.events.run.commands import RunCommand
+from dagbok.events.run.commands import AmendRun, CancelTask, ResolveBlock, RetryTask, RunCommand, SupersedeTask
 from dagbok.events.run.events import Event
-from dagbok.events.run.values import Claim, Failure, OutcomeData, Report, Spec, VerdictWord
+from dagbok.events.run.values import (
+    Claim,
+    Failure,
+    FailurePolicy,
+    OutcomeData,
+    Report,
+    Spec,
+    Usage,
+    VerdictWord,
+    VerifierPin,
+)
 from dagbok.projections.task_graph.evolve import evolve
 from dagbok.projections.task_graph.state import At, RunState, TaskNode
 from dagbok.testing import act
@@ -82,31 +92,78 @@ class Scenario(msgspec.Struct, frozen=True):
         return self.when(act.start_attempt(self.state, task, claim=claim), id=id)
 
     def submits(
-        self, task: str, outcome: OutcomeData, *, claim: Claim | None = None, id: str | None = None
+        self,
+        task: str,
+        outcome: OutcomeData,
+        *,
+        claim: Claim | None = None,
+        usage: Usage = act.NOTHING,
+        id: str | None = None,
     ) -> Scenario:
         """When the worker of the present attempt returns an outcome."""
-        return self.when(act.submit_outcome(self.state, task, outcome, claim=claim), id=id)
+        return self.when(act.submit_outcome(self.state, task, outcome, claim=claim, usage=usage), id=id)
 
     def judges(
-        self, task: str, verdict: VerdictWord | Report, *, claim: Claim | None = None, id: str | None = None
+        self,
+        task: str,
+        verdict: VerdictWord | Report,
+        *,
+        claim: Claim | None = None,
+        usage: Usage = act.NOTHING,
+        id: str | None = None,
     ) -> Scenario:
         """When the verifier of the present review says `verdict`."""
-        return self.when(act.submit_verdict(self.state, task, verdict, claim=claim), id=id)
+        return self.when(act.submit_verdict(self.state, task, verdict, claim=claim, usage=usage), id=id)
 
     def fails(
-        self, task: str, failed: Failure | None = None, *, claim: Claim | None = None, id: str | None = None
+        self,
+        task: str,
+        failed: Failure | None = None,
+        *,
+        claim: Claim | None = None,
+        usage: Usage = act.NOTHING,
+        id: str | None = None,
     ) -> Scenario:
         """When the present attempt, of a worker or a verifier, fails."""
-        return self.when(act.fail_attempt(self.state, task, failed or failure(), claim=claim), id=id)
+        return self.when(act.fail_attempt(self.state, task, failed or failure(), claim=claim, usage=usage), id=id)
 
-    def releases(self, task: str, *, claim: Claim | None = None, id: str | None = None) -> Scenario:
+    def releases(
+        self, task: str, *, claim: Claim | None = None, usage: Usage = act.NOTHING, id: str | None = None
+    ) -> Scenario:
         """When the present attempt is handed back."""
-        return self.when(act.release_attempt(self.state, task, claim=claim), id=id)
+        return self.when(act.release_attempt(self.state, task, claim=claim, usage=usage), id=id)
 
-    def fires(self, kind: Literal["lease", "timeout", "backoff"], task: str, *, id: str | None = None) -> Scenario:
-        """When the deadline of this kind has come, and its timer fires."""
+    def fires(self, kind: act.TimerKind, task: str = "", *, id: str | None = None) -> Scenario:
+        """When the deadline of this kind has come, and its timer fires; the `wall` time of the run names no task."""
         timer = act.fire_timer(self.state, kind, task)
         return self.when(timer, now_ms=timer.deadline_ms, id=id)
+
+    def resolves(self, task: str, note: str = "") -> Scenario:
+        """When a person did what a blocked task waits for."""
+        return self.when(ResolveBlock(task, note))
+
+    def retries(self, task: str, note: str = "") -> Scenario:
+        """When a person lets a failed task start again."""
+        return self.when(RetryTask(task, note))
+
+    def supersedes(self, task: str, replacement: Spec, *, expected_graph_revision: int | None = None) -> Scenario:
+        """When a person puts another task in the place of one."""
+        return self.when(SupersedeTask(task, replacement, expected_graph_revision))
+
+    def cancels(self, task: str, reason: str = "") -> Scenario:
+        """When a person ends one task, and what was created below it."""
+        return self.when(CancelTask(task, reason))
+
+    def amends(
+        self,
+        *,
+        verifiers: Mapping[str, VerifierPin] | None = None,
+        failure_policy: FailurePolicy | None = None,
+        max_depth: int | None = None,
+        max_decompositions: int | None = None,
+    ) -> Scenario:
+        """When a person changes what the run is bound to."""
+        return self.when(AmendRun(dict(verifiers or {}), failure_policy, max_depth, max_decompositions))
 
     def then(self, *expected: Expected) -> Scenario:
         """The command led to these events, in this order: each an event, the type of one, or one that is `like` it."""

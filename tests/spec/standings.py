@@ -6,7 +6,7 @@ from typing import Final
 
 from dagbok.events.run.commands import CancelRun, PauseRun
 from dagbok.events.run.values import Limits
-from dagbok.testing import Scenario, blocked, candidate, failure, given, run_of, start, task
+from dagbok.testing import Scenario, blocked, candidate, failure, given, run_of, start, task, when
 
 A: Final = task("a", timeout_ms=300_000)
 LONG_AFTER_MS: Final = 10_000_000
@@ -14,6 +14,7 @@ LONG_AFTER_MS: Final = 10_000_000
 _open = run_of(A, task("z"))
 _running = _open.starts("a")
 _review = _running.submits("a", candidate(1))
+_gated = run_of(task("gate"), task("z"), task("a", depends_on=("gate",), when=(when("gate", "/go", True),)))
 
 TASK: Final[dict[str, Scenario]] = {
     "waiting": run_of(task("a", depends_on=("z",)), task("z")),
@@ -23,9 +24,13 @@ TASK: Final[dict[str, Scenario]] = {
     "review open": _review,
     "review running": _review.starts("a"),
     "backoff": _running.fails("a"),
+    "review in backoff": _review.judges("a", "error"),
     "blocked": _running.submits("a", blocked()),
     "verified": _review.judges("a", "pass"),
     "failed": _running.fails("a", failure(terminal=True)),
+    "skipped": _gated.submits("gate", candidate(outputs={"go": False})).judges("gate", "pass"),
+    "cancelled": _running.cancels("a"),
+    "superseded": _running.supersedes("a", task("b")),
 }
 """Task `a` in each state, in a run that task `z` keeps going."""
 

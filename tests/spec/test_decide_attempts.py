@@ -177,17 +177,26 @@ def test_the_cause_of_a_failure_is_part_of_the_next_input() -> None:
     assert hashes[0] != hashes[1]
 
 
-def test_a_verifier_that_breaks_is_asked_again_and_the_worker_is_not() -> None:
+def test_a_verifier_that_breaks_is_asked_again_after_a_backoff_and_the_worker_is_not() -> None:
     review = run_of(task("a")).starts("a").submits("a", candidate(1)).starts("a")
-    again = review.fails("a", failure("verifier broke"))
-    again.then(like(AttemptFailed, counted=False), like(AttemptOpened, task="a", epoch=3, kind="verify"))
-    again.then_task("a", failures=0, verifier_errors=1, status="verifying")
+    resting = review.fails("a", failure("verifier broke"))
+    resting.then(like(AttemptFailed, counted=False), like(TaskBackedOff, task="a", failures=0, review=True))
+    resting.then_task("a", failures=0, verifier_errors=1, status="backoff")
+    again = resting.fires("backoff", "a").then(like(AttemptOpened, task="a", epoch=3, kind="verify"))
     again.judges("a", "pass").then_task("a", status="verified", failures=0)
 
 
 def test_the_third_error_of_a_verifier_blocks_the_task() -> None:
     review = run_of(task("a"), task("z")).starts("a").submits("a", candidate(1))
-    blocked = review.fails("a").fails("a").fails("a", failure("broken", terminal=True))
+    twice = review.fails("a").fires("backoff", "a").fails("a").fires("backoff", "a")
+    twice.fails("a").then(AttemptFailed, like(TaskBlocked, task="a", code="verifier_error")).then_task(
+        "a", status="blocked", failures=0
+    ).then_state(reviews=[])
+
+
+def test_a_verifier_that_would_break_every_time_is_not_asked_again() -> None:
+    review = run_of(task("a"), task("z")).starts("a").submits("a", candidate(1))
+    blocked = review.fails("a", failure("broken", terminal=True))
     blocked.then(AttemptFailed, like(TaskBlocked, task="a", code="verifier_error"))
     blocked.then_task("a", status="blocked", failures=0).then_state(reviews=[])
 
@@ -215,6 +224,6 @@ ENDS: tuple[Callable[[Scenario], Scenario], ...] = (
     lambda run: run.starts("a").fires("lease", "a"),
     _backs_off,
     lambda run: run.submits("a", candidate(1)),
-    lambda run: run.judges("a", "error"),
+    lambda run: run.judges("a", "error").fires("backoff", "a"),
     lambda run: run.judges("a", "fail").fires("backoff", "a"),
 )

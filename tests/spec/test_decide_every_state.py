@@ -17,7 +17,7 @@ from dagbok.events.errors import Refused
 from dagbok.events.run import commands as c
 from dagbok.events.run.events import AttemptOpened, AttemptStarted
 from dagbok.events.run.values import Limits, Report
-from dagbok.projections.task_graph.state import CLOSED_RUN, RunState
+from dagbok.projections.task_graph.state import CLOSED_RUN, FINAL_TASK, RunState
 from dagbok.testing import CLAIM, OTHER_CLAIM, Scenario, act, candidate, failure, start, task
 from tests.spec.standings import LONG_AFTER_MS, RUN, TASK, A
 
@@ -33,12 +33,29 @@ CLIENTS: Final[dict[str, tuple[c.RunCommand, tuple[str, ...]]]] = {
     "resume": (c.ResumeRun(), (ABSENT, CONFLICT, DONE, CONFLICT, CLOSED, CLOSED, CLOSED)),
     "cancel": (c.CancelRun(), (ABSENT, DONE, DONE, DONE, CLOSED, CLOSED, CLOSED)),
     "limits": (c.SetLimits(Limits(max_open=2_000)), (ABSENT, DONE, DONE, DONE, CLOSED, CLOSED, CLOSED)),
+    "amend": (c.AmendRun(max_depth=9), (ABSENT, DONE, DONE, DONE, CLOSED, DONE, CLOSED)),
     "resolve": (c.ResolveBlock("a"), (ABSENT, CONFLICT, CONFLICT, DONE, CLOSED, CLOSED, CLOSED)),
+    "retry": (c.RetryTask("a"), (ABSENT, CONFLICT, CONFLICT, CONFLICT, CLOSED, DONE, CLOSED)),
+    "supersede": (c.SupersedeTask("a", task("b")), (ABSENT, DONE, DONE, DONE, CLOSED, DONE, CLOSED)),
+    "cancel task": (c.CancelTask("a"), (ABSENT, DONE, DONE, DONE, CLOSED, CLOSED, CLOSED)),
+    "wall timer": (c.FireTimer("wall", "", 0, 0), (ABSENT, STALE, STALE, STALE, CLOSED, CLOSED, CLOSED)),
+}
+
+# one row a command: waiting · ready, the run is full · open · running · review open · review running · backoff ·
+# review in backoff · blocked · verified · failed · skipped · cancelled · superseded
+REPAIRS: Final[dict[str, tuple[c.RunCommand, tuple[str, ...]]]] = {
+    "resolve": (c.ResolveBlock("a"), (*[CONFLICT] * 8, DONE, *[CONFLICT] * 5)),
+    "retry": (c.RetryTask("a"), (*[CONFLICT] * 10, DONE, *[CONFLICT] * 3)),
+    "supersede": (
+        c.SupersedeTask("a", task("new")),
+        (*[DONE] * 9, CONFLICT, DONE, CONFLICT, DONE, CONFLICT),
+    ),
+    "cancel task": (c.CancelTask("a"), (*[DONE] * 9, *[CONFLICT] * 5)),
 }
 
 
 def _report(run: RunState) -> Report:
-    if run.tasks["a"].staged is not None:
+    if run.tasks["a"].staged is not None and run.tasks["a"].attempt is not None:
         return act.report(run, "a", "pass")
     return Report("candidate", "pass", "check", "1", "d1", "executable_checks", "", ())
 
@@ -51,72 +68,86 @@ def _renew(run: RunState) -> c.RunCommand:
     return c.RenewLeases((c.Renewal("a", run.tasks["a"].epoch, CLAIM),))
 
 
-# one row a command: waiting · ready, the run is full · open · running · review open · review running · backoff ·
-# blocked · verified · failed
+# one row a command, in the same order
 ATTEMPTS: Final[dict[str, tuple[Callable[[RunState], c.RunCommand], tuple[str, ...]]]] = {
     "start": (
         lambda run: act.start_attempt(run, "a"),
-        (STALE, STALE, DONE, REPEAT, DONE, REPEAT, STALE, STALE, STALE, STALE),
+        (STALE, STALE, DONE, REPEAT, DONE, REPEAT, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "start by another": (
         lambda run: act.start_attempt(run, "a", claim=OTHER_CLAIM),
-        (STALE, STALE, DONE, CLAIMED, DONE, CLAIMED, STALE, STALE, STALE, STALE),
+        (STALE, STALE, DONE, CLAIMED, DONE, CLAIMED, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "renew": (
         _renew,
-        (REJECTED, REJECTED, REJECTED, DONE, REJECTED, DONE, REJECTED, REJECTED, REJECTED, REJECTED),
+        (
+            REJECTED,
+            REJECTED,
+            REJECTED,
+            DONE,
+            REJECTED,
+            DONE,
+            REJECTED,
+            REJECTED,
+            REJECTED,
+            REJECTED,
+            REJECTED,
+            REJECTED,
+            REJECTED,
+            REJECTED,
+        ),
     ),
     "outcome": (
         lambda run: act.submit_outcome(run, "a", candidate(2), claim=CLAIM),
-        (STALE, STALE, DONE, DONE, STALE, STALE, STALE, STALE, STALE, STALE),
+        (STALE, STALE, DONE, DONE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "outcome by another": (
         lambda run: act.submit_outcome(run, "a", candidate(2), claim=OTHER_CLAIM),
-        (STALE, STALE, DONE, REJECTED, STALE, STALE, STALE, STALE, STALE, STALE),
+        (STALE, STALE, DONE, REJECTED, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "verdict": (
         lambda run: c.SubmitVerdict("a", run.tasks["a"].epoch, CLAIM, _report(run)),
-        (STALE, STALE, STALE, STALE, DONE, DONE, STALE, STALE, STALE, STALE),
+        (STALE, STALE, STALE, STALE, DONE, DONE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "verdict by another": (
         lambda run: c.SubmitVerdict("a", run.tasks["a"].epoch, OTHER_CLAIM, _report(run)),
-        (STALE, STALE, STALE, STALE, DONE, REJECTED, STALE, STALE, STALE, STALE),
+        (STALE, STALE, STALE, STALE, DONE, REJECTED, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "failure": (
         lambda run: act.fail_attempt(run, "a", failure(), claim=CLAIM),
-        (STALE, STALE, DONE, DONE, DONE, DONE, STALE, STALE, STALE, STALE),
+        (STALE, STALE, DONE, DONE, DONE, DONE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "failure by another": (
         lambda run: act.fail_attempt(run, "a", failure(), claim=OTHER_CLAIM),
-        (STALE, STALE, DONE, REJECTED, DONE, REJECTED, STALE, STALE, STALE, STALE),
+        (STALE, STALE, DONE, REJECTED, DONE, REJECTED, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "release": (
         lambda run: act.release_attempt(run, "a", claim=CLAIM),
-        (STALE, STALE, DONE, DONE, DONE, DONE, STALE, STALE, STALE, STALE),
+        (STALE, STALE, DONE, DONE, DONE, DONE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "release by another": (
         lambda run: act.release_attempt(run, "a", claim=OTHER_CLAIM),
-        (STALE, STALE, DONE, REJECTED, DONE, REJECTED, STALE, STALE, STALE, STALE),
+        (STALE, STALE, DONE, REJECTED, DONE, REJECTED, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "reject": (
         lambda run: c.RejectAttempt("a", run.tasks["a"].epoch, "process-9"),
-        (STALE, STALE, DONE, CLAIMED, DONE, CLAIMED, STALE, STALE, STALE, STALE),
+        (STALE, STALE, DONE, CLAIMED, DONE, CLAIMED, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "lease timer": (
         _timer("lease"),
-        (STALE, STALE, STALE, DONE, STALE, DONE, STALE, STALE, STALE, STALE),
+        (STALE, STALE, STALE, DONE, STALE, DONE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "timeout timer": (
         _timer("timeout"),
-        (STALE, STALE, STALE, DONE, STALE, STALE, STALE, STALE, STALE, STALE),
+        (STALE, STALE, STALE, DONE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "backoff timer": (
         _timer("backoff"),
-        (STALE, STALE, STALE, STALE, STALE, STALE, DONE, STALE, STALE, STALE),
+        (STALE, STALE, STALE, STALE, STALE, STALE, DONE, DONE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
     "process gone": (
         lambda run: c.ReportGone(CLAIM.process),
-        (STALE, STALE, STALE, DONE, STALE, DONE, STALE, STALE, STALE, STALE),
+        (STALE, STALE, STALE, DONE, STALE, DONE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
 }
 TIMERS: Final = ("lease timer", "timeout timer", "backoff timer")
@@ -124,6 +155,9 @@ TIMERS: Final = ("lease timer", "timeout timer", "backoff timer")
 
 CLIENT_CELLS = [
     (command, state, led_to) for command, (_, row) in CLIENTS.items() for state, led_to in zip(RUN, row, strict=True)
+]
+REPAIR_CELLS = [
+    (command, state, led_to) for command, (_, row) in REPAIRS.items() for state, led_to in zip(TASK, row, strict=True)
 ]
 ATTEMPT_CELLS = [
     (command, state, led_to) for command, (_, row) in ATTEMPTS.items() for state, led_to in zip(TASK, row, strict=True)
@@ -143,6 +177,27 @@ def _led_to(scenario: Scenario) -> str:
 @pytest.mark.parametrize(("command", "state", "led_to"), CLIENT_CELLS)
 def test_a_client_command_meets_a_run(command: str, state: str, led_to: str) -> None:
     assert _led_to(RUN[state].when(CLIENTS[command][0])) == led_to
+
+
+@pytest.mark.parametrize(("command", "state", "led_to"), REPAIR_CELLS)
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_repair_meets_a_task(command: str, state: str, led_to: str, paused: bool) -> None:
+    standing = TASK[state].when(c.PauseRun()) if paused else TASK[state]
+    assert _led_to(standing.when(REPAIRS[command][0])) == led_to
+
+
+@pytest.mark.parametrize("command", REPAIRS)
+def test_a_repair_of_a_task_that_is_not_there_is_not_found(command: str) -> None:
+    built = REPAIRS[command][0]
+    RUN["running"].when(type(built)(**{**_fields(built), "task": "nobody"})).then_refused(Code.NOT_FOUND)
+
+
+@pytest.mark.parametrize(("command", "state"), [(one, state) for one, state, led_to in REPAIR_CELLS if led_to == DONE])
+def test_after_a_repair_no_task_that_is_settled_has_an_attempt(command: str, state: str) -> None:
+    repaired = TASK[state].when(REPAIRS[command][0])
+    settled = [node for node in repaired.state.tasks.values() if node.status in FINAL_TASK]
+    assert not [node.id for node in settled if node.attempt is not None or node.staged is not None]
+    assert not {node.id for node in settled} & {*repaired.state.active, *repaired.state.reviews}
 
 
 @pytest.mark.parametrize(("command", "state", "led_to"), ATTEMPT_CELLS)
@@ -166,6 +221,7 @@ def test_the_states_are_what_they_are_called() -> None:
         "open": "ready",
         "review open": "verifying",
         "review running": "verifying",
+        "review in backoff": "backoff",
     }
     assert {name: scenario.task("a").status for name, scenario in TASK.items()} == {
         name: called.get(name, name) for name in TASK

@@ -22,7 +22,20 @@ from dagbok.events.run.events import (
     VerdictRecorded,
 )
 from dagbok.events.run.values import Limits, Report
-from dagbok.testing import CLAIM, OTHER_CLAIM, act, candidate, decompose, given, like, pin, run_of, start, task
+from dagbok.testing import (
+    CLAIM,
+    OTHER_CLAIM,
+    Scenario,
+    act,
+    candidate,
+    decompose,
+    given,
+    like,
+    pin,
+    run_of,
+    start,
+    task,
+)
 
 REVIEW = run_of(task("a"), task("b", depends_on=("a",))).starts("a").submits("a", candidate(1, outputs={"n": 1}))
 DIAGNOSTICS = msgspec.Raw(b'{"line":3}')
@@ -135,10 +148,12 @@ def test_an_inconclusive_verdict_blocks_and_the_worker_runs_again_when_it_is_res
     ).then(VerdictRecorded, TaskVerified, AttemptOpened)
 
 
-def test_an_error_of_the_verifier_asks_it_again_and_not_the_worker() -> None:
-    again = REVIEW.judges("a", "error")
-    again.then(VerdictRecorded, like(AttemptOpened, task="a", epoch=3, kind="verify"))
-    again.then_task("a", status="verifying", failures=0, verifier_errors=1)
+def test_an_error_of_the_verifier_asks_it_again_after_a_backoff_and_not_the_worker() -> None:
+    resting = REVIEW.judges("a", "error")
+    resting.then(VerdictRecorded, like(TaskBackedOff, task="a", failures=0, review=True))
+    resting.then_task("a", status="backoff", failures=0, verifier_errors=1, staged=REVIEW.task("a").staged)
+    again = resting.fires("backoff", "a").then(like(AttemptOpened, task="a", epoch=3, kind="verify"))
+    again.then_task("a", status="verifying")
     first, second = REVIEW.task("a").attempt, again.task("a").attempt
     assert first is not None
     assert second is not None
@@ -146,9 +161,30 @@ def test_an_error_of_the_verifier_asks_it_again_and_not_the_worker() -> None:
     again.judges("a", "pass").then_task("a", status="verified")
 
 
+def test_the_verifier_rests_longer_after_each_error() -> None:
+    def pauses_ms(run: Scenario) -> list[int]:
+        pauses = []
+        for _ in range(4):
+            run = run.judges("a", "error")
+            pauses.append(run.task("a").due_ms - run.now_ms)
+            run = run.fires("backoff", "a")
+        return pauses
+
+    limits = Limits(max_verifier_errors=9, backoff_base_ms=1_000, backoff_max_ms=4_000)
+    review = given().when(start(task("a"), limits=limits)).starts("a").submits("a", candidate(1))
+    least = [500, 1_000, 2_000, 2_000]
+    assert all(low <= pause <= 2 * low for low, pause in zip(least, pauses_ms(review), strict=True))
+
+
+def _errs(run: Scenario, times: int) -> Scenario:
+    for _ in range(times):
+        run = run.judges("a", "error").fires("backoff", "a")
+    return run
+
+
 def test_the_third_error_blocks_and_resolving_asks_the_verifier_again() -> None:
     """The candidate stays staged: the worker did nothing wrong and does not run again."""
-    blocked = REVIEW.judges("a", "error").judges("a", "error").judges("a", "error")
+    blocked = _errs(REVIEW, 2).judges("a", "error")
     blocked.then(VerdictRecorded, like(TaskBlocked, code="verifier_error"), RunBlocked("verifier_error", ("a",)))
     resolved = blocked.when(ResolveBlock("a", "mended"))
     resolved.then(TaskUnblocked, RunReopened, like(AttemptOpened, task="a", kind="verify"))
@@ -157,9 +193,9 @@ def test_the_third_error_blocks_and_resolving_asks_the_verifier_again() -> None:
 
 
 def test_errors_are_counted_for_each_candidate() -> None:
-    erring = REVIEW.judges("a", "error").judges("a", "error").judges("a", "fail")
+    erring = _errs(REVIEW, 2).judges("a", "fail")
     again = erring.fires("backoff", "a").starts("a").submits("a", candidate(2))
-    again.judges("a", "error").then_task("a", verifier_errors=1, status="verifying")
+    again.judges("a", "error").then_task("a", verifier_errors=1, status="backoff")
 
 
 def test_the_verdict_that_ends_the_run_ends_it_in_the_same_commit() -> None:
