@@ -29,7 +29,7 @@ KINDS: tuple[AttemptKind, ...] = ("work", "verify")
 
 
 class WorkerProcess:
-    """Serves the keys of `registry` in some pools. `process` is its id; `clock`, `now_s` and `nonce` as in `Holdings`."""
+    """Serves the keys of `registry` in some pools. `process`: its id; `clock`, `now_s`, `nonce` as in `Holdings`."""
 
     def __init__(
         self,
