@@ -71,7 +71,7 @@ class Bench:
 def measure(folder: Path, tasks: int, repeat: int) -> dict[str, float]:
     """Medians of `repeat` runs. Raises `RuntimeError` when a lease was lost."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    runs = [asyncio.run(_once(folder / str(number), tasks)) for number in range(repeat)]
+    runs = [asyncio.run(_once(folder.absolute() / str(number), tasks)) for number in range(repeat)]
     figures = {name: round(median([run[name] for run in runs]), 2) for name in runs[0]}
     return {"tasks": tasks, **figures, "raw_commit_p50_ms": raw_commit(folder / "raw.db")["p50_ms"]}
 
@@ -98,7 +98,7 @@ async def _once(folder: Path, tasks: int) -> dict[str, float]:
     return {
         "accept_ms": (accepted_s - bench.decomposed_s) * 1000,
         "longest_block_ms": watch.longest_s * 1000,
-        **_of_log(DataFolder(folder.absolute()), tasks),
+        **_of_log(DataFolder(folder), tasks),
     }
 
 
