@@ -23,6 +23,7 @@ from dagbok.agents.queue.post import BEAT_S, Post
 from dagbok.agents.queue.shares import Letter, Shares
 from dagbok.agents.queue.sqlite_exchange import Exchange
 from dagbok.agents.queue.sqlite_file import QueueFile
+from dagbok.agents.queue.transport import decoded
 from dagbok.events.envelope import CancelHint, Dispatch, Reply
 from dagbok.projections.artifacts.port import ArtifactStore
 
@@ -62,7 +63,8 @@ class FolderQueue:
         self._takers: dict[Lane, Taker] = {}
         self._shares: dict[Lane, Shares] = {}
         self._members = Members(stale_s, is_gone)
-        self._now_s, self._on_lost = now_s, on_lost
+        self._now_s = now_s
+        self.on_lost = on_lost
         self._sender = f"{process}/{secrets.token_hex(4)}"
         self._next_number = 1
         self._sends = False
@@ -84,6 +86,11 @@ class FolderQueue:
     async def close(self) -> None:
         """Tell the others that this process is gone. Idempotent."""
         await self._post.close()
+
+    def takers(self, lane: Lane) -> frozenset[str]:
+        """The other processes that this one, which puts, knows to serve a lane."""
+        shares = self._shares.get(lane)
+        return frozenset() if shares is None else shares.takers
 
     # The port:
 
@@ -153,8 +160,8 @@ class FolderQueue:
             for taker in shares.takers - takers.keys():
                 if taker in resting:
                     self._unsend(shares.rests(taker))
-                elif (lost := shares.gone(taker)) and self._on_lost is not None:
-                    self._on_lost(lane, lost)
+                elif (lost := shares.gone(taker)) and self.on_lost is not None:
+                    self.on_lost(lane, lost)
             for taker, (places, seen) in takers.items():
                 shares.said(taker, places, seen)
             if not shares.takers:
@@ -220,10 +227,6 @@ class FolderQueue:
     def _serves(self, lane: Lane, taker: Taker) -> Serves:
         return Serves(*lane, {key: max(free, 0) for key, free in self._places(lane, taker).items()})
 
-    def addresses(self) -> frozenset[str]:
-        """Where somebody listens here."""
-        return frozenset(self._memory.addresses)
-
     def has_company(self) -> bool:
         """Whether another process takes part."""
         return self._members.known
@@ -258,10 +261,11 @@ class FolderQueue:
         for lane in tuple(self._shares):
             self._allot(lane)
 
-    def _deliver(self, replies: Sequence[tuple[str, Reply]]) -> None:
+    def _deliver(self, replies: Sequence[tuple[str, bytes]]) -> None:
         lanes = {lane_address(lane): lane for lane in self._takers}
-        for address, group in groupby(replies, key=lambda item: item[0]):
-            messages = [reply for _, reply in group]
+        heard = [reply for reply in replies if reply[0] in self._memory.addresses or reply[0] in lanes]
+        for address, group in groupby(heard, key=lambda item: item[0]):
+            messages = list(decoded([value for _, value in group], address))
             if (lane := lanes.get(address)) is not None:
                 self._memory.hint(lane, [reply for reply in messages if isinstance(reply, CancelHint)])
             else:

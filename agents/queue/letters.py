@@ -40,14 +40,13 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class Outbound:
-    """What is to be written. `member`: what to say of this process, if it takes part; `addresses`: where somebody
-    listens here; `dead`: processes that are no more; `leaves`: this process is about to end."""
+    """What is to be written. `member`: what to say of this process, if it takes part; `dead`: processes that are no
+    more; `leaves`: this process is about to end."""
 
     letters: list[tuple[Lane, Letter]] = field(default_factory=list)
     unsent: list[Letter] = field(default_factory=list)
     replies: list[tuple[str, Reply]] = field(default_factory=list)
     member: Member | None = None
-    addresses: frozenset[str] = frozenset()
     dead: list[str] = field(default_factory=list)
     leaves: bool = False
 
@@ -60,13 +59,14 @@ class Outbound:
 @dataclass(slots=True)
 class Inbound:
     """What was read. `members`: the other processes, each with the number of its last sign of life; none when there is
-    no file. `sender` and `seen`: who sent the work, and the number of its last letter. `lost`: letters that could not
-    be encoded. `anew`: the file is another one than before, so that nothing that was written earlier is in it."""
+    no file. `sender` and `seen`: who sent the work, and the number of its last letter. `replies`: by address, to
+    whomever, encoded. `lost`: letters that could not be encoded. `anew`: the file is another one than before, so that
+    nothing that was written earlier is in it."""
 
     members: dict[str, tuple[int, Member]] | None = None
     work: list[tuple[Lane, Dispatch]] = field(default_factory=list)
     sender: str = ""
     seen: int = 0
-    replies: list[tuple[str, Reply]] = field(default_factory=list)
+    replies: list[tuple[str, bytes]] = field(default_factory=list)
     lost: list[tuple[Lane, Letter]] = field(default_factory=list)
     anew: bool = False

@@ -40,10 +40,6 @@ class Desk(Protocol):
         """What this process says of itself."""
         ...
 
-    def addresses(self) -> frozenset[str]:
-        """Where somebody listens here."""
-        ...
-
     def received(self, found: Inbound, out: Outbound, now_s: float) -> None:
         """`out` is written, `found` was read."""
         ...
@@ -159,7 +155,6 @@ class Post:
             return
         out, self.out = self.out, Outbound()
         self._looked_s = now_s
-        out.addresses = self._desk.addresses()
         if self.joined and (now_s >= self._beat_due_s or self._anew):
             out.member = self._desk.member()
             self._beat_due_s = now_s + BEAT_S

@@ -14,7 +14,7 @@ from dagbok.agents.queue.letters import MEMBER_VERSION, Inbound, Member, Outboun
 from dagbok.agents.queue.port import Lane, lane_of
 from dagbok.agents.queue.shares import Letter
 from dagbok.agents.queue.sqlite_file import QueueFile, rows_of
-from dagbok.agents.queue.transport import decode_dispatch, decode_reply, encode_dispatch, encode_reply
+from dagbok.agents.queue.transport import decode_dispatch, encode_dispatch, encode_reply
 from dagbok.events.envelope import Dispatch
 from dagbok.events.errors import DagbokError
 from dagbok.events.run.values import AttemptKind
@@ -69,7 +69,7 @@ class Exchange:
         if out.writes or work:
             self._file.write(lambda db: self._write(db, out, letters, work, bool(found.members)))
         self._work(work, found)
-        self._replies(self._file.look(), out.addresses, found)
+        found.replies = self._replies(db)
         return found
 
     def _write(
@@ -141,21 +141,12 @@ class Exchange:
             logger.warning("queue.dispatch_undecodable", why=str(error))
             return None
 
-    def _replies(self, db: sqlite3.Connection, addresses: frozenset[str], found: Inbound) -> None:
-        end = _last_reply(db)
-        if end > self._read_replies and addresses:
-            marks = ", ".join("?" * len(addresses))
-            rows = rows_of(
-                db,
-                f"SELECT address, value FROM replies WHERE id > ? AND id <= ? AND address IN ({marks}) ORDER BY id",
-                (self._read_replies, end, *addresses),
-            )
-            for address, value in rows:
-                try:
-                    found.replies.append((str(address), decode_reply(_bytes(value))))
-                except msgspec.MsgspecError as error:
-                    logger.warning("queue.reply_undecodable", address=str(address)[:140], why=str(error))
-        self._read_replies = end
+    def _replies(self, db: sqlite3.Connection) -> list[tuple[str, bytes]]:
+        """All of them: who listens where may change before they are delivered."""
+        rows = rows_of(db, "SELECT id, address, value FROM replies WHERE id > ? ORDER BY id", (self._read_replies,))
+        if rows:
+            self._read_replies = _number(rows[-1][0])
+        return [(str(address), _bytes(value)) for _, address, value in rows]
 
 
 def _last_reply(db: sqlite3.Connection) -> int:

@@ -89,15 +89,14 @@ class QueueFile:
         return True
 
     def look(self) -> sqlite3.Connection:
-        """The connection; what others write from now on counts as a change."""
-        if self._db is None:
-            raise sqlite3.OperationalError("the queue is not open")
-        self._version = self._data_version(self._db)
-        return self._db
+        """The connection, at the beginning of an exchange: what others write from now on counts as a change."""
+        db = self._connection()
+        self._version = self._data_version(db)
+        return db
 
     def write(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Do `work` in a transaction of its own."""
-        db = self.look()
+        db = self._connection()
         while_busy(lambda: db.execute("BEGIN IMMEDIATE"), self._busy_timeout_s)
         try:
             work(db)
@@ -126,6 +125,11 @@ class QueueFile:
     def is_damage(self, error: BaseException) -> bool:
         """Whether only a new file helps."""
         return isinstance(error, FAILURES) and isinstance(explain(error, self._path), LogCorrupt)
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise sqlite3.OperationalError("the queue is not open")
+        return self._db
 
     def _clean(self, db: sqlite3.Connection) -> None:
         now_s = time.monotonic()

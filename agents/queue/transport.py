@@ -7,14 +7,18 @@ orphan collection has removed it, the attempt is dispatched again and it is writ
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
+import structlog
 
 from dagbok.events.envelope import ENVELOPE_VERSION, Dispatch, Input, Reply
 from dagbok.events.errors import ArtifactDamaged
 from dagbok.projections.artifacts.port import ArtifactStore
 from dagbok.projections.artifacts.scope import Scope
+
+logger = structlog.get_logger(__name__)
 
 PARCEL_VERSION: Final = 1
 MAX_DISPATCH_BYTES: Final = 64 * 1024
@@ -86,6 +90,15 @@ def decode_reply(data: bytes) -> Reply:
     reply = _decode_reply(data)
     _check_version(reply.v, ENVELOPE_VERSION)
     return reply
+
+
+def decoded(replies: Sequence[bytes], address: str) -> Iterator[Reply]:
+    """Those that this version understands; the others are said in a log line."""
+    for data in replies:
+        try:
+            yield decode_reply(data)
+        except msgspec.MsgspecError as error:
+            logger.warning("queue.reply_undecodable", address=address[:140], why=str(error))
 
 
 def _check_version(found: int, known: int) -> None:
