@@ -24,7 +24,7 @@ class Quote(BaseModel, frozen=True):
 
 @lru_cache(maxsize=8)
 def load(folder: str) -> Mapping[str, str]:
-    """Text by name."""
+    """Text by name, as it was when this process first looked."""
     files = sorted(file for file in Path(folder).rglob("*") if file.suffix in SUFFIXES and file.is_file())
     return {file.relative_to(folder).as_posix(): file.read_text(errors="replace") for file in files}
 
