@@ -28,6 +28,7 @@ from dagbok.agents.scheduler.outputs import SchedulerOutputs
 from dagbok.agents.scheduler.owner import Owner
 from dagbok.agents.scheduler.recover import Recovery
 from dagbok.agents.scheduler.timers import Timers
+from dagbok.agents.tracing.owner import Tracing
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.agents.workers.process import WorkerProcess
@@ -64,6 +65,7 @@ class EmbeddedHost:
         snapshot_bytes: int = DUE_BYTES,
     ) -> None:
         """Raises `StorageFailed`, `LogCorrupt`, `FormatTooNew` or `FolderBusy` when the folder cannot be used."""
+        self._tracing = Tracing()
         folder.prepare()
         self.folder, self.process = folder, new_process_id()
         self.log = SqliteLog.open(folder.log)
@@ -106,6 +108,7 @@ class EmbeddedHost:
             clock=system_ms,
             now_s=time.monotonic,
         )
+        self._tracing.begin(self.log, PARTITION, self.outputs)
         self._serve(self.owner.run())
         await self.first(self.owner.recovered.wait())
         self._serve(clockwork.run())
@@ -133,6 +136,7 @@ class EmbeddedHost:
         await asyncio.gather(*services, return_exceptions=True)
         self._services, self._projecting = [], None
         await self.recovery.settled()
+        await self._tracing.close()
         if not self.failure.done():
             # Whoever still waits, or asks later, is told.
             self.failure.set_result(InvalidInput("this Dagbok is closed", code=Code.USAGE, advice=USE_INSIDE))

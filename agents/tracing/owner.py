@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from dagbok.agents.scheduler.outputs import SchedulerOutputs
-from dagbok.agents.tracing.switch import is_on, not_installed
+from dagbok.agents.tracing.switch import check
 from dagbok.events.log.port import Log
 
 if TYPE_CHECKING:
@@ -27,38 +27,31 @@ overrides it."""
 class Tracing:
     """The tracing of one owner, while it runs; of nothing when tracing is off."""
 
-    def __init__(
-        self, follower: TraceFollower | None = None, sink: SpanSink | None = None, flush_s: float = FLUSH_S
-    ) -> None:
-        """See `trace`."""
-        self._follower, self.sink, self._flush_s = follower, sink, flush_s
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        """Raises like `check`, so that a host which cannot do what it is told does not begin."""
+        self._environment = environment
+        self._on = check(environment) and environment.get("OTEL_TRACES_EXPORTER", "").strip() != "none"
+        self._flush_s = _number(environment, "OTEL_BSP_EXPORT_TIMEOUT", int(FLUSH_S * 1000)) / 1000
+        self._following: tuple[TraceFollower, SpanSink, asyncio.Task[None]] | None = None
         self._unwatch: Callable[[], None] = _done
-        self._running: asyncio.Task[None] | None = None
 
-    @classmethod
-    def trace(
-        cls, log: Log, partition: int, outputs: SchedulerOutputs, environment: Mapping[str, str] = os.environ
-    ) -> Tracing:
-        """Send the spans of what an owner commits, from now on. To be called before the owner folds. Raises like
-        `around_attempts`."""
-        if not is_on(environment) or environment.get("OTEL_TRACES_EXPORTER", "").strip() == "none":
-            return cls()
-        follower, sink = _wired(log, partition, environment)
-        flush_s = _number(environment, "OTEL_BSP_EXPORT_TIMEOUT", int(FLUSH_S * 1000)) / 1000
-        tracing = cls(follower, sink, flush_s)
-        tracing._unwatch = outputs.watch(follower.confirmed)
-        tracing._running = asyncio.create_task(follower.run())
-        return tracing
+    def begin(self, log: Log, partition: int, outputs: SchedulerOutputs) -> None:
+        """Send the spans of what an owner commits, from now on. To be called before the owner folds."""
+        if not self._on:
+            return
+        follower, sink = _wired(log, partition, self._environment)
+        self._unwatch = outputs.watch(follower.confirmed)
+        self._following = follower, sink, asyncio.create_task(follower.run())
 
     async def close(self) -> None:
         """Send what ended so far, as far as there is time for it; what did not arrive by then is dropped, counted and
         logged. Idempotent."""
         self._unwatch()
         self._unwatch = _done
-        if self._follower is None or self.sink is None or self._running is None:
+        if self._following is None:
             return
-        follower, sink, running = self._follower, self.sink, self._running
-        self._running = None
+        follower, sink, running = self._following
+        self._following = None
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._flush_s
         try:
@@ -72,13 +65,10 @@ class Tracing:
 
 
 def _wired(log: Log, partition: int, environment: Mapping[str, str]) -> tuple[TraceFollower, SpanSink]:
-    try:
-        from dagbok.agents.tracing.otlp import OtlpExporter
-        from dagbok.agents.tracing.sampler import Sampler
-    except ModuleNotFoundError as error:
-        raise not_installed(error) from error
     from dagbok.agents.tracing.fold import SpanFold
     from dagbok.agents.tracing.follower import TraceFollower
+    from dagbok.agents.tracing.otlp import OtlpExporter
+    from dagbok.agents.tracing.sampler import Sampler
     from dagbok.agents.tracing.sink import BATCH_SPANS, BUFFER_SPANS, DELAY_S, SpanSink
 
     exporter = OtlpExporter()

@@ -121,7 +121,8 @@ class SpanSink:
             if self._given_up:
                 return
         if arrived and was_failing:
-            logger.info("tracing.receiver_is_back", dropped=self.dropped)
+            # As loud as the bad news: whoever read that wants to know.
+            logger.warning("tracing.receiver_is_back", dropped=self.dropped)
         elif not arrived and (not was_failing or time.monotonic() - self._told_s > TOLD_EVERY_S):
             self._told_s = time.monotonic()
             logger.warning("tracing.receiver_failed", dropped=self.dropped, why="see the logger opentelemetry.exporter")

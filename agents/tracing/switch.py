@@ -30,16 +30,25 @@ def is_on(environment: Mapping[str, str] = os.environ) -> bool:
     return value in ON and environment.get("OTEL_SDK_DISABLED", "").strip().lower() != "true"
 
 
-def around_attempts(environment: Mapping[str, str] = os.environ) -> Around:
-    """For workers: makes the span of an attempt the current one while its function runs; nothing when tracing is off.
-
-    Raises `InvalidInput` (`usage`) when it is on and the extra `otel` is not installed."""
+def check(environment: Mapping[str, str] = os.environ) -> bool:
+    """`is_on`, and it can be. Raises `InvalidInput` (`usage`) when it is on and the extra `otel` is not installed."""
     if not is_on(environment):
-        return _nothing
+        return False
     try:
-        from dagbok.agents.tracing.current import AttemptSpans
+        import opentelemetry.exporter.otlp.proto.http
+        import opentelemetry.sdk.trace  # noqa: F401  # both are only tried
     except ModuleNotFoundError as error:
         raise not_installed(error) from error
+    return True
+
+
+def around_attempts(environment: Mapping[str, str] = os.environ) -> Around:
+    """For workers: makes the span of an attempt the current one while its function runs; nothing when tracing is off.
+    Raises like `check`."""
+    if not check(environment):
+        return _nothing
+    from dagbok.agents.tracing.current import AttemptSpans
+
     return AttemptSpans().around
 
 

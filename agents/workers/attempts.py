@@ -9,6 +9,7 @@ from functools import partial
 import structlog
 
 from dagbok.agents.faultpoints import DISPATCH_TAKEN, FUNCTION_BEGINS, FUNCTION_DONE, RESULT_ENCODED, reach
+from dagbok.agents.tracing.switch import Around, around_attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.definitions import PURE_GRACE_S, Verifier, Worker
@@ -46,8 +47,10 @@ as a terminal failure. `verdict_mismatch` says that this process has another ver
 class Attempts:
     """Runs attempts of both kinds."""
 
-    def __init__(self, holdings: Holdings, calls: Calls, reader: ArtifactReader) -> None:
+    def __init__(self, holdings: Holdings, calls: Calls, reader: ArtifactReader, around: Around | None = None) -> None:
+        """`around`: what surrounds each function; what the environment says unless given."""
         self._holdings, self._calls, self._reader = holdings, calls, reader
+        self._around = around or around_attempts()
 
     async def work(self, definition: Worker, dispatch: Dispatch) -> None:
         """One work attempt: from the dispatch to the outcome, or the failure, in the log's hands."""
@@ -72,7 +75,8 @@ class Attempts:
                 return
             reach(FUNCTION_BEGINS)
             command_id = self._holdings.next_id()
-            command = await body(held, command_id)
+            with self._around(dispatch):
+                command = await body(held, command_id)
             reach(RESULT_ENCODED)
             if held.stopped is None:
                 self._holdings.submit(held, command, command_id, partial(self._answered, held))
