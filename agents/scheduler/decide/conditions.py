@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from operator import ge, gt, le, lt
 from typing import Final, TypeGuard
@@ -16,6 +17,8 @@ from dagbok.projections.task_graph.state import RunState, TaskNode
 
 MAX_CONDITIONS = 100
 MAX_VALUES = 100
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+"""A place in an array, as RFC 6901 has it; no array is longer."""
 
 
 class Absent:
@@ -46,12 +49,12 @@ def with_settled_edges(run: RunState, entry: SpecEntry) -> SpecEntry:
 
 def check_conditions(spec: Spec) -> None:
     """Each is about a dependency of the task, and compares with something that can be compared."""
+    if len(spec.when) > MAX_CONDITIONS:
+        raise Refused(Code.INVALID_SPEC, f"task {spec.id} has {len(spec.when)} conditions, at most {MAX_CONDITIONS}")
     for condition in spec.when:
         problem = _problem(spec, condition)
         if problem:
             raise Refused(Code.INVALID_SPEC, f"task {spec.id}, condition on {condition.task!r}: {problem}")
-    if len(spec.when) > MAX_CONDITIONS:
-        raise Refused(Code.INVALID_SPEC, f"task {spec.id} has {len(spec.when)} conditions, at most {MAX_CONDITIONS}")
 
 
 def value_at(value: Json, pointer: str) -> Json | Absent:
@@ -60,7 +63,7 @@ def value_at(value: Json, pointer: str) -> Json | Absent:
         token = token.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and token in value:
             value = value[token]
-        elif isinstance(value, list) and token.isdecimal() and token.isascii() and int(token) < len(value):
+        elif isinstance(value, list) and _INDEX.fullmatch(token) and int(token) < len(value):
             value = value[int(token)]
         else:
             return ABSENT
@@ -84,8 +87,17 @@ _COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {"lt": lt, "le": le
 
 
 def _same(found: Json | Absent, value: Json) -> bool:
-    """Equal as JSON: 1 and 1.0 are, 1 and true are not."""
-    return found == value and isinstance(found, bool) == isinstance(value, bool)
+    """Equal as JSON at every depth: 1 and 1.0 are, 1 and true are not."""
+    pairs: list[tuple[Json | Absent, Json]] = [(found, value)]
+    while pairs:
+        one, other = pairs.pop()
+        if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+            pairs += zip(one, other, strict=True)
+        elif isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+            pairs += [(one[name], other[name]) for name in one]
+        elif one != other or isinstance(one, bool) != isinstance(other, bool):
+            return False
+    return True
 
 
 def _is_number(value: object) -> TypeGuard[float]:
