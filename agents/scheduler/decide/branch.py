@@ -10,12 +10,13 @@ from dagbok.events.run.events import AttemptClosed, CloseCause, Event, RunReopen
 from dagbok.projections.task_graph.state import FINAL_TASK, RunState, TaskNode
 
 
-def doomed_below(run: RunState, top: TaskNode) -> Sequence[TaskNode]:
+def doomed_below(run: RunState, top: TaskNode, needed: Iterable[str] = ()) -> Sequence[TaskNode]:
     """The open tasks that were created below `top`, in the order in which they came, but for those that something else
-    still waits for. Costs what the branch has in tasks and edges."""
+    still waits for, or will (`needed`). Costs what the branch has in tasks and edges."""
     below = _open_below(run, top)
     kept: set[str] = set()
     todo = [id for id, node in below.items() if _is_needed_outside(run, node, top, below)]
+    todo += [id for id in needed if id in below]
     while todo:
         id = todo.pop()
         if id not in kept:

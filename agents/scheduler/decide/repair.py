@@ -42,7 +42,7 @@ def supersede(run: RunState, command: c.SupersedeTask, by: By) -> Iterator[e.Eve
     if node.status in ("verified", "skipped", "superseded"):
         raise Refused(Code.VERSION_CONFLICT, f"task {node.id} is {node.status}: nothing can take its place")
     entry = _checked(run, node, command.replacement)
-    doomed, revision = doomed_below(run, node), run.graph_revision + 1
+    doomed, revision = doomed_below(run, node, entry.spec.depends_on), run.graph_revision + 1
     yield from close((node, *doomed), "task_superseded")
     yield e.TaskSuperseded(node.id, entry.spec.id, revision)
     yield from cancel(doomed, "parent_superseded")

@@ -1,0 +1,412 @@
+"""What a person does about single tasks: retry what failed, put another task in its place."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from dagbok.events.codes import Code
+from dagbok.events.run.commands import CancelRun, PauseRun, ResumeRun
+from dagbok.events.run.events import (
+    AttemptClosed,
+    AttemptFailed,
+    AttemptOpened,
+    DecompositionAccepted,
+    RunFailed,
+    RunReopened,
+    RunResumed,
+    RunSucceeded,
+    TaskBackedOff,
+    TaskCancelled,
+    TaskFailed,
+    TaskRetried,
+    TasksAdded,
+    TaskSuperseded,
+    TaskVerified,
+    VerdictRecorded,
+)
+from dagbok.events.run.values import Spec
+from dagbok.testing import (
+    CLAIM,
+    Limits,
+    Scenario,
+    act,
+    blocked,
+    candidate,
+    decompose,
+    failure,
+    given,
+    like,
+    pin,
+    run_of,
+    start,
+    task,
+)
+
+TERMINAL = failure(terminal=True)
+
+
+def _done(run: Scenario, *tasks: str) -> Scenario:
+    for id in tasks:
+        run = run.submits(id, candidate(id)).judges(id, "pass")
+    return run
+
+
+# Retry.
+
+FAILED = run_of(task("a"), task("b", depends_on=("a",))).starts("a").fails("a", TERMINAL)
+
+
+def test_a_failed_task_starts_again_and_its_run_goes_on_to_the_end() -> None:
+    """Case 6 of the reference: a failed run can be repaired."""
+    FAILED.then_state(status="failed", failed={"a": "worker_failed"})
+    again = FAILED.retries("a", "the server is up").then(
+        TaskRetried("a", "the server is up"),
+        like(RunReopened),
+        like(AttemptOpened, task="a", epoch=2, kind="work"),
+    )
+    again.then_state(status="running", failed={}, closed_ms=0).then_task("a", status="ready", failures=0)
+    _done(again, "a", "b").then_state(status="succeeded")
+
+
+def test_a_retried_task_has_all_of_its_attempts_again() -> None:
+    run = given().when(start(task("a"), limits=Limits(max_attempts=2))).fails("a").fires("backoff", "a").fails("a")
+    again = run.then_state(status="failed").retries("a").fails("a")
+    again.then_task("a", status="backoff", failures=1).fires("backoff", "a").fails("a").then_task("a", status="failed")
+
+
+def test_a_task_that_lost_its_processes_too_often_may_be_retried() -> None:
+    run = given().when(start(task("a"), limits=Limits(max_lost=1))).starts("a").fires("lease", "a")
+    run.then_task("a", status="failed").retries("a").then_task("a", lost=0, status="ready")
+
+
+def test_the_note_and_the_cause_reach_the_next_attempt() -> None:
+    hashes = set()
+    for message, note in (("one", ""), ("two", ""), ("one", "x"), ("one", "y")):
+        failed = run_of(task("a")).fails("a", failure(message, terminal=True)).retries("a", note)
+        attempt = failed.task("a").attempt
+        assert attempt is not None
+        hashes.add(attempt.input_hash)
+    assert len(hashes) == 4
+
+
+def test_a_failed_integration_integrates_again_with_the_children_that_are_there() -> None:
+    children = _done(run_of(task("root")).submits("root", decompose(task("c"))), "c")
+    failed = children.fails("root", TERMINAL).then_state(status="failed")
+    failed.retries("root").then(
+        TaskRetried, RunReopened, like(AttemptOpened, task="root", phase="integrate")
+    ).then_task("c", status="verified")
+
+
+def test_a_task_is_retried_while_the_rest_of_the_run_goes_on() -> None:
+    run = run_of(task("a"), task("z")).fails("a", TERMINAL).then_state(status="running")
+    run.retries("a").then(TaskRetried, like(AttemptOpened, task="a"))
+
+
+def test_a_task_is_retried_in_a_paused_run_and_opens_when_it_is_resumed() -> None:
+    run = run_of(task("a"), task("z")).fails("a", TERMINAL).when(PauseRun())
+    run.retries("a").then(TaskRetried).then_state(status="paused").when(ResumeRun()).then(
+        RunResumed, like(AttemptOpened, task="a")
+    )
+
+
+def test_a_task_is_retried_in_a_run_that_is_blocked_on_another() -> None:
+    run = run_of(task("a"), task("z")).fails("a", TERMINAL).submits("z", blocked()).then_state(status="blocked")
+    again = run.retries("a").then(TaskRetried, RunReopened, like(AttemptOpened, task="a"))
+    _done(again, "a").then_state(status="blocked", blocked_by="worker_blocked")
+
+
+@pytest.mark.parametrize("ended", ["succeeded", "cancelled"])
+def test_an_end_that_is_final_cannot_be_repaired(ended: str) -> None:
+    run = given().when(start(task("bad"), task("a"), roots=("a",))).fails("bad", TERMINAL)
+    run = run.when(CancelRun()) if ended == "cancelled" else _done(run, "a")
+    run.then_state(status=ended)
+    run.retries("bad").then_refused(Code.RUN_CLOSED)
+    run.supersedes("bad", task("good")).then_refused(Code.RUN_CLOSED)
+    run.amends(max_depth=9).then_refused(Code.RUN_CLOSED)
+
+
+# Retry under `fail_fast`.
+
+
+def _fail_fast(*tasks: Spec) -> Scenario:
+    return given().when(start(*tasks, failure_policy="fail_fast"))
+
+
+def test_under_fail_fast_a_retried_task_reopens_the_run_and_what_was_stopped_opens_again() -> None:
+    stopped = _fail_fast(task("a"), task("b")).starts("b").fails("a", TERMINAL)
+    stopped.then(AttemptFailed, like(TaskFailed, task="a"), AttemptClosed("b", 1, "run_failed"), RunFailed)
+    stopped.then_state(status="failed", active={})
+    again = stopped.retries("a").then(
+        TaskRetried, RunReopened, like(AttemptOpened, task="a"), like(AttemptOpened, task="b", epoch=2)
+    )
+    _done(again, "a", "b").then_state(status="succeeded")
+
+
+def test_under_fail_fast_a_run_stays_failed_until_every_failed_task_is_retried() -> None:
+    run = given().when(start(task("a"), task("b"), task("c")))
+    both = run.fails("a", TERMINAL).fails("b", TERMINAL).amends(failure_policy="fail_fast").then_state(status="failed")
+    one = both.retries("a").then(TaskRetried).then_state(status="failed", failed={"b": "worker_failed"}, active={})
+    one.retries("b").then(
+        TaskRetried,
+        RunReopened,
+        like(AttemptOpened, task="a"),
+        like(AttemptOpened, task="b"),
+        like(AttemptOpened, task="c"),
+    )
+
+
+def test_under_fail_fast_the_next_failure_ends_the_run_again() -> None:
+    again = _fail_fast(task("a"), task("b")).fails("a", TERMINAL).retries("a")
+    again.fails("b", TERMINAL).then_state(status="failed", failed={"b": "worker_failed"}, active={})
+
+
+# Supersede.
+
+
+def test_a_replacement_takes_the_place_of_a_task_and_of_a_root() -> None:
+    run = run_of(task("a"), task("b", depends_on=("a",)))
+    other = run.supersedes("a", task("a2")).then(
+        AttemptClosed("a", 1, "task_superseded"),
+        TaskSuperseded("a", "a2", graph_revision=2),
+        like(TasksAdded, graph_revision=2),
+        like(AttemptOpened, task="a2", epoch=1, kind="work"),
+    )
+    other.then_task("a", status="superseded", superseded_by="a2", dependents=(), attempt=None)
+    other.then_task("b", deps=("a2",), open_deps=1).then_task("a2", dependents=("b",))
+    root = other.supersedes("b", task("b2", depends_on=("a2",))).then_state(roots=("b2",), open_roots=1)
+    root.then_task("b", root=False).then_task("b2", root=True, status="waiting")
+    _done(root, "a2", "b2").then_state(status="succeeded")
+
+
+@pytest.mark.parametrize(
+    ("name", "run"),
+    [
+        ("waiting", run_of(task("z"), task("a", depends_on=("z",)))),
+        ("open", run_of(task("a"), task("z"))),
+        ("running", run_of(task("a"), task("z")).starts("a")),
+        ("review", run_of(task("a"), task("z")).submits("a", candidate(1)).starts("a")),
+        ("backoff", run_of(task("a"), task("z")).fails("a")),
+        ("review in backoff", run_of(task("a"), task("z")).submits("a", candidate(1)).judges("a", "error")),
+        ("blocked", run_of(task("a"), task("z")).submits("a", blocked())),
+        ("failed", run_of(task("a"), task("z")).fails("a", TERMINAL)),
+        ("cancelled", run_of(task("a"), task("z")).cancels("a")),
+    ],
+)
+def test_a_task_of_every_status_that_is_not_settled_may_be_superseded(name: str, run: Scenario) -> None:
+    other = run.supersedes("a", task("a2"))
+    other.then_task("a", status="superseded", attempt=None, staged=None).then_task("a2", status="ready", root=True)
+    other.then_state(blocked={}, failed={}, cancelled={}, reviews=[])
+    assert "a" not in other.state.active
+    _done(other, "z", "a2").then_state(status="succeeded")
+
+
+def test_nothing_takes_the_place_of_what_is_settled() -> None:
+    verified = _done(run_of(task("a"), task("z")), "a")
+    verified.supersedes("a", task("a2")).then_refused(Code.VERSION_CONFLICT, naming="verified")
+    superseded = run_of(task("a")).supersedes("a", task("a2"))
+    superseded.supersedes("a", task("a3")).then_refused(Code.VERSION_CONFLICT, naming="superseded")
+    superseded.supersedes("a2", task("a3")).then_task("a3", status="ready", root=True)
+
+
+def test_a_late_result_of_the_old_task_is_refused() -> None:
+    other = run_of(task("a")).starts("a").supersedes("a", task("a2"))
+    other.submits("a", candidate(1), claim=CLAIM).then_refused(Code.STALE_ATTEMPT)
+    other.fails("a", claim=CLAIM).then_refused(Code.STALE_ATTEMPT)
+
+
+def test_the_failed_root_of_a_failed_run_is_superseded_and_the_run_goes_on() -> None:
+    """Case 6 of the reference."""
+    failed = run_of(task("a")).fails("a", TERMINAL).then_state(status="failed")
+    other = failed.supersedes("a", task("a2")).then(
+        TaskSuperseded, TasksAdded, RunReopened, like(AttemptOpened, task="a2")
+    )
+    _done(other, "a2").then(VerdictRecorded, TaskVerified, RunSucceeded)
+
+
+def test_a_run_that_failed_for_a_cancelled_task_goes_on_with_its_replacement() -> None:
+    failed = run_of(task("a"), task("b", depends_on=("a",))).cancels("a").then_state(status="failed")
+    other = failed.supersedes("a", task("a2")).then(
+        TaskSuperseded, TasksAdded, RunReopened, like(AttemptOpened, task="a2")
+    )
+    _done(other.then_state(cancelled={}), "a2", "b").then_state(status="succeeded")
+
+
+def test_a_blocked_run_goes_on_with_the_replacement() -> None:
+    run_of(task("a")).submits("a", blocked()).supersedes("a", task("a2")).then(
+        TaskSuperseded, TasksAdded, RunReopened, like(AttemptOpened, task="a2")
+    ).then_state(status="running", blocked_by="")
+
+
+def test_a_paused_run_takes_a_replacement_and_opens_it_later() -> None:
+    run = run_of(task("a")).when(PauseRun()).supersedes("a", task("a2"))
+    run.then(AttemptClosed, TaskSuperseded, TasksAdded).when(ResumeRun()).then(
+        RunResumed, like(AttemptOpened, task="a2")
+    )
+
+
+def test_under_fail_fast_a_replacement_of_the_failed_task_reopens_the_run() -> None:
+    run = _fail_fast(task("a"), task("b")).fails("a", TERMINAL).supersedes("a", task("a2"))
+    run.then(TaskSuperseded, TasksAdded, RunReopened, like(AttemptOpened, task="b"), like(AttemptOpened, task="a2"))
+
+
+def test_the_revision_of_the_graph_is_compared_when_it_is_named() -> None:
+    run = run_of(task("a"), task("z")).supersedes("z", task("z2"), expected_graph_revision=1)
+    run.supersedes("a", task("a2"), expected_graph_revision=1).then_refused(Code.VERSION_CONFLICT, naming="revision 2")
+    run.supersedes("a", task("a2"), expected_graph_revision=2).then_state(graph_revision=3)
+
+
+SQUARE = (task("a"), task("b", depends_on=("a",)), task("c", depends_on=("b",)), task("z"))
+
+
+@pytest.mark.parametrize(
+    ("replacement", "code", "named"),
+    [
+        (task("z"), Code.IDEMPOTENCY_CONFLICT, "z is taken"),
+        (task("b"), Code.IDEMPOTENCY_CONFLICT, "b is taken"),
+        (task("b2", depends_on=("b2",)), Code.INVALID_SPEC, "itself"),
+        (task("b2", depends_on=("nobody",)), Code.UNKNOWN_DEPENDENCY, "'nobody'"),
+        (task("b2", depends_on=("b",)), Code.CYCLE, "b"),
+        (task("b2", depends_on=("c",)), Code.CYCLE, "c"),
+        (task("b2", depends_on=("a", "z"), goal=" "), Code.INVALID_SPEC, "goal"),
+        (task("b2", verifier="lax"), Code.WEAKER_VERIFIER, "'lax'"),
+        (task("b2", verifier="nobody"), Code.VERIFIER_UNAVAILABLE, "'nobody'"),
+        (task("b2", depends_on=("a", "z", "a")), Code.BUDGET_EXHAUSTED, "4 edges"),
+    ],
+)
+def test_a_replacement_is_held_to_the_rules_of_the_graph(replacement: Spec, code: Code, named: str) -> None:
+    verifiers = {"check": pin(), "lax": pin(assurance="human_review")}
+    run = given().when(start(*SQUARE, verifiers=verifiers, limits=Limits(max_edges=3)))
+    run.supersedes("b", replacement).then_refused(code, naming=named).then_state(graph_revision=1, edges=2)
+
+
+def test_a_replacement_counts_among_the_tasks() -> None:
+    run = given().when(start(task("a"), limits=Limits(max_tasks=2))).supersedes("a", task("a2"))
+    run.supersedes("a2", task("a3")).then_refused(Code.BUDGET_EXHAUSTED, naming="3 tasks")
+
+
+def test_a_replacement_does_not_depend_on_what_is_gone() -> None:
+    run = run_of(task("a"), task("b"), task("z")).supersedes("a", task("a2"))
+    run.supersedes("b", task("b2", depends_on=("a",))).then_refused(Code.UNKNOWN_DEPENDENCY, naming="superseded by a2")
+
+
+# Supersede a task that asked for others.
+
+
+def _planned(*children: Spec, others: tuple[Spec, ...] = ()) -> Scenario:
+    return run_of(task("plan"), *others).submits("plan", decompose(*children)).starts(children[0].id)
+
+
+def test_the_children_of_the_old_task_stop_with_it() -> None:
+    grown = _planned(task("c1"), task("c2")).submits("c2", decompose(task("d")))
+    grown.supersedes("plan", task("plan2")).then(
+        AttemptClosed("c1", 1, "task_superseded"),
+        AttemptClosed("d", 1, "task_superseded"),
+        like(TaskSuperseded, task="plan"),
+        TaskCancelled("c1", "parent_superseded"),
+        TaskCancelled("c2", "parent_superseded"),
+        TaskCancelled("d", "parent_superseded"),
+        TasksAdded,
+        like(AttemptOpened, task="plan2"),
+    ).then_state(cancelled={})
+
+
+def test_children_that_are_verified_stay_so() -> None:
+    half = _done(_planned(task("c1"), task("c2")), "c2")
+    half.supersedes("plan", task("plan2")).then_task("c1", status="cancelled").then_task("c2", status="verified")
+
+
+def test_children_that_others_wait_for_go_on() -> None:
+    """`other` reuses a child of the old task, and so needs what that child waits for."""
+    grown = _planned(task("c0"), task("c1", depends_on=("c0",)), task("c2"), others=(task("other"),))
+    reused = grown.submits("other", decompose(reuse=("c1",)))
+    gone = reused.supersedes("plan", task("plan2"))
+    statuses = {id: node.status for id, node in gone.state.tasks.items()}
+    assert statuses == {
+        "plan": "superseded",
+        "other": "waiting",
+        "c0": "running",
+        "c1": "waiting",
+        "c2": "cancelled",
+        "plan2": "ready",
+    }
+    _done(gone, "plan2", "c0", "c1", "other").then_state(status="succeeded")
+
+
+def test_children_that_the_replacement_depends_on_go_on() -> None:
+    """The plan was right, and only who puts the parts together is another."""
+    grown = _planned(task("c1"), task("c2", depends_on=("c1",)), task("c3"))
+    other = grown.supersedes("plan", task("plan2", depends_on=("c2",)))
+    other.then_task("c1", status="running").then_task("c2", status="waiting").then_task("c3", status="cancelled")
+    _done(other, "c1", "c2", "plan2").then_state(status="succeeded")
+
+
+def test_a_child_is_superseded_alone_and_its_parent_waits_for_the_other() -> None:
+    grown = _planned(task("c1"), task("c2", depends_on=("c1",)))
+    other = grown.supersedes("c1", task("c9"))
+    other.then_task("plan", deps=("c9", "c2"), open_deps=2, status="waiting").then_task("c2", deps=("c9",))
+    other.then_task("c9", created_by="plan", depth=1)
+    _done(other, "c9", "c2", "plan").then_state(status="succeeded")
+
+
+def test_what_a_replaced_child_created_stops_with_it() -> None:
+    grown = _planned(task("c1"), task("c2")).submits("c1", decompose(task("d1")))
+    grown.supersedes("c1", task("c9")).then_task("d1", status="cancelled").then_task("c2", status="ready")
+
+
+def test_the_replacement_of_a_child_belongs_to_the_branch() -> None:
+    """It ends with the task above, as the child would have."""
+    other = _planned(task("c1")).supersedes("c1", task("c9"))
+    other.cancels("plan").then_task("c9", status="cancelled")
+
+
+def test_a_replacement_may_be_decomposed_as_often_as_any_task() -> None:
+    other = _planned(task("c1")).supersedes("plan", task("plan2"))
+    other.submits("plan2", decompose(task("e1"))).then(
+        DecompositionAccepted, TasksAdded, like(AttemptOpened, task="e1")
+    )
+
+
+def test_a_proposal_that_is_being_judged_goes_with_its_task() -> None:
+    verifiers = {"check": pin("candidate", "decomposition")}
+    judged = given().when(start(task("a"), verifiers=verifiers)).submits("a", decompose(task("c")))
+    other = judged.supersedes("a", task("a2"))
+    other.then_task("a", staged=None, status="superseded").then_state(reviews=[])
+    assert "c" not in other.state.tasks
+
+
+def test_a_proposal_that_reuses_what_is_superseded_meanwhile_is_refused_when_it_passes() -> None:
+    verifiers = {"check": pin("candidate", "decomposition")}
+    judged = given().when(start(task("a"), task("old"), verifiers=verifiers)).submits("a", decompose(reuse=("old",)))
+    judged.supersedes("old", task("new")).judges("a", "pass").then_task("a", status="blocked")
+
+
+def test_a_repeated_start_is_known_after_the_graph_has_changed() -> None:
+    run = run_of(task("a")).supersedes("a", task("a2"))
+    run.when(start(task("a"))).then_repeated(of=0)
+
+
+def test_what_is_recorded_of_a_replacement_tells_whose_place_it_takes() -> None:
+    added = run_of(task("a")).supersedes("a", task("a2", contract={"k": 1})).events[2]
+    assert isinstance(added, TasksAdded)
+    (entry,) = added.tasks
+    assert (entry.supersedes, entry.created_by, bytes(entry.spec.contract)) == ("a", None, b'{"k":1}')
+    assert msgspec.json.decode(msgspec.json.encode(added), type=TasksAdded) == added
+
+
+def test_after_a_backoff_that_was_superseded_its_timer_is_stale() -> None:
+    resting = run_of(task("a")).fails("a").then_task("a", status="backoff")
+    assert isinstance(resting.events[-1], TaskBackedOff)
+    timer = act.fire_timer(resting.state, "backoff", "a")
+    other = resting.supersedes("a", task("a2")).then_state(backoffs=[])
+    other.when(timer, now_ms=timer.deadline_ms).then_refused(Code.STALE_ATTEMPT)
+
+
+def test_a_failed_task_that_is_not_needed_does_not_fail_the_run_again() -> None:
+    run = given().when(start(task("bad"), task("a"), roots=("a",))).fails("bad", TERMINAL)
+    _done(run, "a").then(VerdictRecorded, TaskVerified, RunSucceeded)
+
+
+def test_a_retried_task_that_fails_again_fails_the_run_again() -> None:
+    FAILED.retries("a").fails("a", TERMINAL).then_state(status="failed")
+    assert isinstance(FAILED.retries("a").fails("a", TERMINAL).events[-1], RunFailed)
