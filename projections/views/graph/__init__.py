@@ -23,7 +23,7 @@ class GraphView:
     """The graph of every run."""
 
     name: Final = "graph"
-    layout: Final = 1
+    layout: Final = 2
     rows: Final = (RunRow, TaskRow, EdgeRow, AttemptRow, ArtifactRow)
 
     def write(self, session: Session, batch: Sequence[Told]) -> None:
@@ -59,10 +59,13 @@ _HANDLERS: dict[type[e.Event], Callable[[RunMemory, Any, At], None] | None] = {
     e.RunFailed: lifecycle.run_failed,
     e.RunBlocked: lifecycle.run_blocked,
     e.RunReopened: lifecycle.run_reopened,
-    e.LimitsSet: None,
+    e.LimitsSet: lifecycle.limits_set,
+    e.RunAmended: None,
     e.TasksAdded: tasks.tasks_added,
     e.DecompositionAccepted: tasks.decomposition_accepted,
     e.TaskVerified: tasks.task_verified,
+    e.TaskSkipped: tasks.task_skipped,
+    e.TaskSuperseded: tasks.task_superseded,
     e.AttemptOpened: attempts.attempt_opened,
     e.AttemptStarted: attempts.attempt_started,
     e.LeasesRenewed: None,
@@ -79,6 +82,8 @@ _HANDLERS: dict[type[e.Event], Callable[[RunMemory, Any, At], None] | None] = {
     e.TaskBlocked: outcomes.task_blocked,
     e.TaskUnblocked: outcomes.task_unblocked,
     e.TaskFailed: outcomes.task_failed,
+    e.TaskRetried: outcomes.task_retried,
+    e.TaskCancelled: outcomes.task_cancelled,
     e.CommandRefused: None,
     e.CommandRepeated: None,
 }

@@ -10,6 +10,7 @@ from dagbok.projections.views.graph.memory import At, RunMemory
 from dagbok.projections.views.graph.moves import drop_staged, end, judge
 from dagbok.projections.views.graph.patches import Started, Unserved
 from dagbok.projections.views.graph.rows import ArtifactRow, AttemptRow, AttemptStatus, TaskRow
+from dagbok.projections.views.graph.spending import capped, reserve
 
 SHOWN_CHARS: Final = 500
 """How much of a verdict's diagnostics stands beside a status; the whole report is in `reports`."""
@@ -25,12 +26,14 @@ def attempt_opened(run: RunMemory, event: e.AttemptOpened, at: At) -> None:
         row.opened_ms = at.now_ms
     if kind == "work":
         row.attempts += 1
-        if row.status == "backoff":
-            row.due_ms = None
-            run.set_status(row, "ready")
-    run.attempts[task, epoch] = AttemptRow(
+    if row.status == "backoff":
+        run.set_status(row, "ready" if kind == "work" else "verifying")
+    attempt = run.attempts[task, epoch] = AttemptRow(
         at.tenant, at.project, run.run, task, epoch, kind, event.phase, event.pool, event.key, at.now_ms
     )
+    if event.reserved is not None:
+        reserve(run, row, event.reserved)
+        attempt.tokens_reserved, attempt.cost_reserved = row.tokens_reserved, row.cost_reserved
 
 
 def attempt_started(run: RunMemory, event: e.AttemptStarted, at: At) -> None:
@@ -60,18 +63,18 @@ def attempt_unserved(run: RunMemory, event: e.AttemptUnserved, at: At) -> None:
 
 def attempt_released(run: RunMemory, event: e.AttemptReleased, at: At) -> None:
     """Handed back."""
-    _again(run, event.task, event.epoch, at, "released")
+    _again(run, event, at, "released")
 
 
 def attempt_closed(run: RunMemory, event: e.AttemptClosed, at: At) -> None:
     """Cancelled; the task keeps its place."""
-    _again(run, event.task, event.epoch, at, "cancelled", event.cause)
+    _again(run, event, at, "cancelled", event.cause)
 
 
 def attempt_lost(run: RunMemory, event: e.AttemptLost, at: At) -> None:
     """Counted apart from failures."""
     run.task(event.task).lost += 1
-    _again(run, event.task, event.epoch, at, "lost", event.code)
+    _again(run, event, at, "lost", event.code)
 
 
 def attempt_failed(run: RunMemory, event: e.AttemptFailed, at: At) -> None:
@@ -79,7 +82,7 @@ def attempt_failed(run: RunMemory, event: e.AttemptFailed, at: At) -> None:
     row, failure = run.task(event.task), event.failure
     kind = row.open_kind
     message = f"{failure.type}: {failure.message}" if failure.type else failure.message
-    end(run, row, at, event.epoch, "failed", code=failure.code, message=message)
+    end(run, row, at, event.epoch, "failed", code=failure.code, message=message, usage=event.usage)
     if kind == "verify":
         row.verifier_errors += 1
         run.set_status(row, "verifying")
@@ -91,7 +94,9 @@ def attempt_failed(run: RunMemory, event: e.AttemptFailed, at: At) -> None:
 def candidate_submitted(run: RunMemory, event: e.CandidateSubmitted, at: At) -> None:
     """The candidate is staged and awaits a verdict."""
     row = run.task(event.task)
-    end(run, row, at, event.epoch, "submitted", outcome="candidate", process=event.claim.process)
+    end(run, row, at, event.epoch, "submitted", outcome="candidate", process=event.claim.process, usage=event.usage)
+    of = run.bound()
+    of.artifact_bytes = capped(of.artifact_bytes + sum([item.size_bytes for item in event.artifacts]))
     row.staged = "candidate"
     _submitted(run, row, event.epoch)
     run.artifacts[event.task, event.epoch] = [
@@ -102,7 +107,7 @@ def candidate_submitted(run: RunMemory, event: e.CandidateSubmitted, at: At) -> 
 def decomposition_proposed(run: RunMemory, event: e.DecompositionProposed, at: At) -> None:
     """The proposal awaits a verdict."""
     row = run.task(event.task)
-    end(run, row, at, event.epoch, "submitted", outcome="decompose", process=event.claim.process)
+    end(run, row, at, event.epoch, "submitted", outcome="decompose", process=event.claim.process, usage=event.usage)
     row.staged = "decomposition"
     _submitted(run, row, event.epoch)
 
@@ -112,8 +117,8 @@ def decomposition_refused(run: RunMemory, event: e.DecompositionRefused, at: At)
     row = run.task(event.task)
     code, reason = event.code, event.reason
     if row.open_kind is not None:
-        process = event.claim.process
-        end(run, row, at, event.epoch, "failed", outcome="decompose", code=code, message=reason, process=process)
+        said = {"code": code, "message": reason, "process": event.claim.process}
+        end(run, row, at, event.epoch, "failed", outcome="decompose", usage=event.usage, **said)
     else:
         judge(run, row, "failed", code, reason)
     drop_staged(row)
@@ -126,7 +131,7 @@ def verdict_recorded(run: RunMemory, event: e.VerdictRecorded, at: At) -> None:
     """The review is over; what follows from the verdict are events of their own."""
     row, verdict = run.task(event.task), event.report.verdict
     status: AttemptStatus = "failed" if verdict == "error" else "succeeded"
-    end(run, row, at, event.epoch, status, outcome=verdict, process=event.claim.process)
+    end(run, row, at, event.epoch, status, outcome=verdict, process=event.claim.process, usage=event.usage)
     if verdict == "pass":
         return
     shown = str(event.report.diagnostics, "utf-8")[:SHOWN_CHARS]
@@ -141,11 +146,17 @@ def verdict_recorded(run: RunMemory, event: e.VerdictRecorded, at: At) -> None:
     judge(run, row, "failed", row.code, row.reason)
 
 
-def _again(run: RunMemory, task: str, epoch: int, at: At, status: AttemptStatus, code: str | None = None) -> None:
+def _again(
+    run: RunMemory,
+    event: e.AttemptReleased | e.AttemptClosed | e.AttemptLost,
+    at: At,
+    status: AttemptStatus,
+    code: str | None = None,
+) -> None:
     """The task wants another attempt of the same kind."""
-    row = run.task(task)
+    row = run.task(event.task)
     kind = row.open_kind
-    end(run, row, at, epoch, status, code=code)
+    end(run, row, at, event.epoch, status, code=code, usage=event.usage)
     run.set_status(row, "ready" if kind == "work" else "verifying")
 
 

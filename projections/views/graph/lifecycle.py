@@ -7,17 +7,20 @@ from typing import Final
 import msgspec
 
 from dagbok.events.run import events as e
-from dagbok.projections.task_graph.state import RunStatus
+from dagbok.events.run.values import Limits
+from dagbok.projections.task_graph.state import FINAL_TASK, RunStatus
 from dagbok.projections.views.graph.memory import At, RunMemory
 from dagbok.projections.views.graph.rows import STATUSES, RunRow
+from dagbok.projections.views.graph.spending import exact
 
-CANCELLED_FROM: Final = tuple([status for status in STATUSES if status not in ("verified", "failed", "cancelled")])
+CANCELLED_FROM: Final = tuple([status for status in STATUSES if status != "failed" and status not in FINAL_TASK])
 
 
 def run_started(run: RunMemory, event: e.RunStarted, at: At) -> None:
     """The run begins to exist; its tasks follow in the same commit."""
     run.row = RunRow(at.tenant, at.project, run.run, "run:" + run.run, event.context.user, at.now_ms)
     run.row_is_new = True
+    _limit(run.row, event.limits)
     run.roots = frozenset(event.roots)
 
 
@@ -58,6 +61,18 @@ def run_blocked(run: RunMemory, event: e.RunBlocked, at: At) -> None:
 def run_reopened(run: RunMemory, event: e.RunReopened, at: At) -> None:
     """Goes on."""
     _set(run, "running", reason=event.reason)
+
+
+def limits_set(run: RunMemory, event: e.LimitsSet, at: At) -> None:
+    """The limits from now on."""
+    _limit(run.bound(), event.limits)
+
+
+def _limit(row: RunRow, limits: Limits) -> None:
+    row.max_tokens = limits.max_tokens
+    row.max_cost = None if limits.max_cost is None else exact(limits.max_cost)
+    row.max_wall_ms = limits.max_wall_ms
+    row.max_total_artifact_bytes = limits.max_total_artifact_bytes
 
 
 def _set(

@@ -1,7 +1,7 @@
 """What a batch will touch, read in a few statements before any event is applied.
 
 Complete by construction: every task that a handler asks for is named by an event of the batch, or waits for a task that
-the batch verifies.
+the batch settles or replaces.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Wanted:
     def __init__(self) -> None:
         self.tasks: set[str] = set()
         self.new: set[str] = set()
-        self.verified: set[str] = set()
+        self.settled: set[str] = set()
         self.decomposed: set[str] = set()
 
     def add(self, event: e.Event) -> None:
@@ -35,13 +35,15 @@ class _Wanted:
                 self.tasks.update(entry.spec.depends_on)
                 if entry.created_by is not None:
                     self.tasks.add(entry.created_by)
+                if entry.supersedes is not None:
+                    self.settled.add(entry.supersedes)
             return
         task = getattr(event, "task", None)
         if task is None:
             return
         self.tasks.add(task)
-        if kind is e.TaskVerified:
-            self.verified.add(task)
+        if kind is e.TaskVerified or kind is e.TaskSkipped:
+            self.settled.add(task)
         elif isinstance(event, e.DecompositionAccepted) and event.reused:
             self.decomposed.add(task)
             self.tasks.update(event.reused)
@@ -71,7 +73,7 @@ def load(session: Session, batch: Sequence[Told]) -> dict[str, RunMemory]:
 def _load_run(session: Session, run: RunMemory, want: _Wanted) -> None:
     edges, tasks = session.columns(EdgeRow), session.columns(TaskRow)
     of_run = edges["run"] == run.run
-    for edge in session.select_in(EdgeRow, "dependency", list(want.verified - want.new), of_run):
+    for edge in session.select_in(EdgeRow, "dependency", list(want.settled - want.new), of_run):
         run.dependents.setdefault(edge.dependency, []).append(edge.task)
         want.tasks.add(edge.task)
     for edge in session.select_in(EdgeRow, "task", list(want.decomposed - want.new), of_run):

@@ -17,11 +17,24 @@ from dagbok.projections.views.graph.patches import (
     Ended,
     Judged,
     Published,
+    Replaced,
+    Rewired,
+    Settled,
+    Spent,
     Started,
     TasksCancelled,
     Unserved,
 )
-from dagbok.projections.views.graph.rows import STATUSES, ArtifactRow, AttemptRow, EdgeRow, Origin, RunRow, TaskRow
+from dagbok.projections.views.graph.rows import (
+    STATUSES,
+    ArtifactRow,
+    AttemptRow,
+    EdgeRow,
+    EdgeState,
+    Origin,
+    RunRow,
+    TaskRow,
+)
 
 
 class At(msgspec.Struct, gc=False):
@@ -38,9 +51,10 @@ class At(msgspec.Struct, gc=False):
 class RunMemory:
     """What a batch knows and changes of one run.
 
-    `tasks` has every task that the batch touches, `dependents` who waits for the tasks that it verifies, and
-    `dependencies` what the tasks that it decomposes waited for before. Attempts and artifacts are only held when they
-    are new in the batch: older ones are patched unread.
+    `tasks` has every task that the batch touches, `dependents` who waits for the tasks that it settles or replaces, and
+    `dependencies` what the tasks that it decomposes waited for before. Edges, attempts and artifacts are only held when
+    they are new in the batch: older ones are patched unread. `spending` and `replaced` are the tasks of which the
+    columns changed that only few tasks ever change.
     """
 
     def __init__(self, run: str) -> None:
@@ -53,7 +67,9 @@ class RunMemory:
         self.dependencies: dict[str, set[str]] = {}
         self.attempts: dict[tuple[str, int], AttemptRow] = {}
         self.artifacts: dict[tuple[str, int], list[ArtifactRow]] = {}
-        self.edges: list[EdgeRow] = []
+        self.edges: dict[tuple[str, str], EdgeRow] = {}
+        self.rewired: list[Rewired] = []
+        self.settled: list[Settled] = []
         self.started: list[Started] = []
         self.unserved: list[Unserved] = []
         self.ended: list[Ended] = []
@@ -63,6 +79,8 @@ class RunMemory:
         self.row_is_new = False
         self.new_tasks: dict[str, TaskRow] = {}
         self.changed_tasks: dict[str, TaskRow] = {}
+        self.spending: dict[str, TaskRow] = {}
+        self.replaced: dict[str, TaskRow] = {}
 
     def known(self, row: RunRow) -> None:
         """The run is in the tables already."""
@@ -84,27 +102,54 @@ class RunMemory:
         return row
 
     def set_status(self, row: TaskRow, status: TaskStatus) -> None:
-        """Move a task to `status` and keep the counts of the run true."""
+        """Move a task to `status`, out of any backoff, and keep the counts of the run true."""
         self.counts[row.status] -= 1
         self.counts[status] += 1
         row.status = status
+        row.due_ms = None
 
     def add_task(self, row: TaskRow) -> None:
         """A new task, in the status that it says."""
         self.tasks[row.task] = self.new_tasks[row.task] = row
         self.counts[row.status] += 1
 
-    def add_edge(self, task: TaskRow, dependency: str, origin: Origin) -> None:
+    def add_edge(self, task: TaskRow, dependency: str, origin: Origin) -> EdgeRow:
         """`task` waits for `dependency` from now on."""
-        self.edges.append(EdgeRow(task.tenant, task.project, self.run, task.task, dependency, origin))
-        self.dependents.setdefault(dependency, []).append(task.task)
-        self.dependencies.setdefault(task.task, set()).add(dependency)
+        id = task.task
+        edge = self.edges[id, dependency] = EdgeRow(task.tenant, task.project, self.run, id, dependency, origin)
+        self.dependents.setdefault(dependency, []).append(id)
+        self.dependencies.setdefault(id, set()).add(dependency)
         self.bound().edges += 1
+        return edge
+
+    def settle_edge(self, task: str, dependency: str, state: EdgeState) -> None:
+        """The edge is taken or not, for ever."""
+        edge = self.edges.get((task, dependency))
+        if edge is None:
+            self.settled.append(Settled(self.run, task, dependency, state))
+        else:
+            edge.state = state
+
+    def rewire(self, old: str, new: str) -> None:
+        """The edges that lead to `old`, which are all open, lead to `new` from now on."""
+        dependents = self.dependents.pop(old, [])
+        self.dependents[new] = dependents
+        for id in dependents:
+            edge = self.edges.pop((id, old), None)
+            if edge is not None:
+                edge.dependency = new
+                self.edges[id, new] = edge
+            dependencies = self.dependencies.get(id)
+            if dependencies is not None:
+                dependencies.discard(old)
+                dependencies.add(new)
+        if dependents:
+            self.rewired.append(Rewired(self.run, old, new))
 
 
 def flush(session: Session, runs: Iterable[RunMemory]) -> None:
     """Write everything that changed. New rows carry all that happened to them in the batch; of an attempt that was
-    there, the claim comes before its end, and its end before the verdict."""
+    there, the claim comes before its end, and its end before the verdict; an edge settles where it leads to at last."""
     runs = list(runs)
     changed = [row for run in runs if (row := _run_row(run)) is not None]
     new = {run.run for run in runs if run.row_is_new}
@@ -112,7 +157,11 @@ def flush(session: Session, runs: Iterable[RunMemory]) -> None:
     session.update([row for row in changed if row.run not in new])
     session.insert([row for run in runs for row in run.new_tasks.values()])
     session.update([row for run in runs for id, row in run.changed_tasks.items() if id not in run.new_tasks])
-    session.insert([row for run in runs for row in run.edges])
+    session.patch([_spent(run, row) for run in runs for id, row in run.spending.items() if id not in run.new_tasks])
+    session.patch([_replaced(run, row) for run in runs for id, row in run.replaced.items() if id not in run.new_tasks])
+    session.insert([row for run in runs for row in run.edges.values()])
+    session.patch([patch for run in runs for patch in run.rewired])
+    session.patch([patch for run in runs for patch in run.settled])
     session.insert([row for run in runs for row in run.attempts.values()])
     session.insert([row for run in runs for rows in run.artifacts.values() for row in rows])
     session.patch([patch for run in runs for patch in run.started])
@@ -123,6 +172,14 @@ def flush(session: Session, runs: Iterable[RunMemory]) -> None:
     cancelled = [(run.run, run.cancelled_ms) for run in runs if run.cancelled_ms is not None]
     session.patch([TasksCancelled(run, closed_ms) for run, closed_ms in cancelled])
     session.patch([AttemptsCancelled(run) for run, _ in cancelled])
+
+
+def _spent(run: RunMemory, row: TaskRow) -> Spent:
+    return Spent(run.run, row.task, row.tokens_used, row.cost_used, row.tokens_reserved, row.cost_reserved)
+
+
+def _replaced(run: RunMemory, row: TaskRow) -> Replaced:
+    return Replaced(run.run, row.task, row.root, row.superseded_by)
 
 
 def _run_row(run: RunMemory) -> RunRow | None:

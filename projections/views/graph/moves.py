@@ -1,10 +1,16 @@
-"""The few moves that the events about attempts are made of: ending one, judging what it had submitted."""
+"""The few moves that the events about attempts are made of: ending one, judging what it had submitted, and dropping
+that."""
 
 from __future__ import annotations
 
+from typing import Literal
+
+from dagbok.events.run.amounts import NOTHING
+from dagbok.events.run.values import Usage
 from dagbok.projections.views.graph.memory import At, RunMemory
 from dagbok.projections.views.graph.patches import Ended, Judged
 from dagbok.projections.views.graph.rows import AttemptStatus, Outcome, TaskRow
+from dagbok.projections.views.graph.spending import exact, release, spend
 
 
 def end(
@@ -18,18 +24,26 @@ def end(
     code: str | None = None,
     message: str | None = None,
     process: str | None = None,
+    usage: Usage = NOTHING,
 ) -> None:
-    """The task's present attempt is over."""
+    """The task's present attempt is over, and has used this."""
     row.open_kind = None
+    release(run, row)
+    spend(run, row, usage)
+    tokens, cost = usage.tokens, usage.cost if usage.cost == "0" else exact(usage.cost)
     attempt = run.attempts.get((row.task, epoch))
     if attempt is None:
-        run.ended.append(Ended(run.run, row.task, epoch, status, process, outcome, code, message, at.now_ms))
+        run.ended.append(
+            Ended(run.run, row.task, epoch, status, process, outcome, code, message, at.now_ms, tokens, cost)
+        )
         return
     attempt.status = status
     attempt.outcome = outcome
     attempt.code = code
     attempt.message = message
     attempt.closed_ms = at.now_ms
+    attempt.tokens_used = tokens
+    attempt.cost_used = cost
     if process is not None:
         attempt.process = process
 
@@ -53,3 +67,11 @@ def judge(
 def drop_staged(row: TaskRow) -> None:
     """Nothing of the task awaits a verdict any more."""
     row.staged = row.staged_epoch = None
+
+
+def drop_task(run: RunMemory, row: TaskRow, status: Literal["cancelled", "superseded"], code: str, at: At) -> None:
+    """The task leaves the graph for good: what it had submitted will not be judged."""
+    judge(run, row, "cancelled", code)
+    drop_staged(row)
+    row.closed_ms = at.now_ms
+    run.set_status(row, status)

@@ -1,4 +1,5 @@
-"""Changes to rows that need not be read first: what happens to attempts and artifacts follows from events alone."""
+"""Changes to rows that need not be read first: what happens to attempts, artifacts and edges follows from events alone.
+And changes to the columns of tasks that few tasks ever change."""
 
 from __future__ import annotations
 
@@ -8,7 +9,16 @@ import sqlalchemy as sa
 
 from dagbok.projections.tables.rows import Row
 from dagbok.projections.tables.statements import Patch, bound
-from dagbok.projections.views.graph.rows import ArtifactRow, AttemptRow, AttemptStatus, Outcome, TaskRow
+from dagbok.projections.task_graph.state import FINAL_TASK
+from dagbok.projections.views.graph.rows import (
+    ArtifactRow,
+    AttemptRow,
+    AttemptStatus,
+    EdgeRow,
+    EdgeState,
+    Outcome,
+    TaskRow,
+)
 
 
 class AttemptPatch(Patch):
@@ -49,6 +59,8 @@ class Ended(AttemptPatch):
     code: str | None
     message: str | None
     closed_ms: int
+    tokens_used: int
+    cost_used: str
 
     @classmethod
     def statement(cls, table: sa.Table) -> sa.Update:
@@ -59,6 +71,8 @@ class Ended(AttemptPatch):
             code=bound("code"),
             message=bound("message"),
             closed_ms=bound("closed_ms"),
+            tokens_used=bound("tokens_used"),
+            cost_used=bound("cost_used"),
         )
 
 
@@ -93,8 +107,75 @@ class Published(Patch):
         )
 
 
+class Spent(Patch):
+    """What attempts at the task have used, and what its present one may use."""
+
+    row: ClassVar[type[Row]] = TaskRow
+
+    run: str
+    task: str
+    tokens_used: int
+    cost_used: str
+    tokens_reserved: int
+    cost_reserved: str
+
+    @classmethod
+    def statement(cls, table: sa.Table) -> sa.Update:
+        changed = ("tokens_used", "cost_used", "tokens_reserved", "cost_reserved")
+        return _task(table).values({name: bound(name) for name in changed})
+
+
+class Replaced(Patch):
+    """Another task took the place of this one, or it is the other one."""
+
+    row: ClassVar[type[Row]] = TaskRow
+
+    run: str
+    task: str
+    root: bool
+    superseded_by: str | None
+
+    @classmethod
+    def statement(cls, table: sa.Table) -> sa.Update:
+        return _task(table).values(root=bound("root"), superseded_by=bound("superseded_by"))
+
+
+class Rewired(Patch):
+    """All edges to `old` lead to `new`."""
+
+    row: ClassVar[type[Row]] = EdgeRow
+
+    run: str
+    old: str
+    new: str
+
+    @classmethod
+    def statement(cls, table: sa.Table) -> sa.Update:
+        return (
+            sa.update(table)
+            .where(table.c.run == bound("run"), table.c.dependency == bound("old"))
+            .values(dependency=bound("new"))
+        )
+
+
+class Settled(Patch):
+    """An edge is taken, or not."""
+
+    row: ClassVar[type[Row]] = EdgeRow
+
+    run: str
+    task: str
+    dependency: str
+    state: EdgeState
+
+    @classmethod
+    def statement(cls, table: sa.Table) -> sa.Update:
+        keys = ("run", "task", "dependency")
+        return sa.update(table).where(*[table.c[key] == bound(key) for key in keys]).values(state=bound("state"))
+
+
 class TasksCancelled(Patch):
-    """The run is cancelled: every task that is neither verified nor failed is cancelled with it."""
+    """The run is cancelled: every task that is not at its end, and has not failed, is cancelled with it."""
 
     row: ClassVar[type[Row]] = TaskRow
 
@@ -105,9 +186,13 @@ class TasksCancelled(Patch):
     def statement(cls, table: sa.Table) -> sa.Update:
         return (
             sa.update(table)
-            .where(table.c.run == bound("run"), table.c.status != "verified", table.c.status != "failed")
+            .where(
+                table.c.run == bound("run"), *[table.c.status != status for status in ("failed", *sorted(FINAL_TASK))]
+            )
             .values(
                 status="cancelled",
+                code="run_cancelled",
+                reason=None,
                 open_kind=None,
                 staged=None,
                 staged_epoch=None,
@@ -131,6 +216,10 @@ class AttemptsCancelled(Patch):
             .where(table.c.run == bound("run"), table.c.status == "submitted")
             .values(status="cancelled", code="run_cancelled")
         )
+
+
+def _task(table: sa.Table) -> sa.Update:
+    return sa.update(table).where(table.c.run == bound("run"), table.c.task == bound("task"))
 
 
 def _attempt(table: sa.Table) -> sa.Update:

@@ -1,6 +1,9 @@
 """The rows of a run's graph: the run, its tasks, edges, attempts and artifacts. All times are log time in milliseconds.
 
 Statuses are those of the fold (`projections/task_graph/state.py`), exactly: a test compares both on random runs.
+
+What was used is counted in tokens and in cost. A cost is an exact decimal number as text, without exponent and without
+zeros at its end (`0`, `12`, `0.075`), in the currency of whoever reports it: no column type of all databases holds it.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ from dagbok.projections.task_graph.state import RunStatus, TaskStatus
 AttemptStatus = Literal["open", "running", "submitted", "succeeded", "failed", "lost", "cancelled", "released"]
 Outcome = Literal["candidate", "decompose", "blocked", "pass", "fail", "inconclusive", "error"]
 Origin = Literal["initial", "decomposition"]
+EdgeState = Literal["open", "taken", "not_taken"]
 ArtifactState = Literal["staged", "published"]
 STATUSES: Final[tuple[TaskStatus, ...]] = (
-    *("waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "failed", "cancelled"),
+    *("waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "skipped", "failed", "cancelled"),
+    "superseded",
 )
 
 
@@ -25,6 +30,10 @@ class RunRow(Row):
     client said who paused or cancelled it, or why it was reopened. `tasks` counts all tasks, and the columns that are
     named as statuses those that have them now; `edges` counts dependencies. `last_seq` is the number of the stream's
     last event, also of one that changed nothing, and `changed_ms` its time.
+
+    `*_used` is what ended attempts used or were charged, `*_reserved` what open ones may use, `artifact_bytes` what
+    candidates have handed over, published or not. `max_*` are the limits of the run on these, and on the time since its
+    start, pauses included; null: no limit. Blocked with `budget_exhausted`, it waits for a higher one.
     """
 
     table: ClassVar[str] = "runs"
@@ -52,13 +61,24 @@ class RunRow(Row):
     backoff: int = 0
     blocked: int = 0
     verified: int = 0
+    skipped: int = 0
     failed: int = 0
     cancelled: int = 0
+    superseded: int = 0
+    tokens_used: int = 0
+    cost_used: str = "0"
+    tokens_reserved: int = 0
+    cost_reserved: str = "0"
+    artifact_bytes: int = 0
+    max_tokens: int | None = None
+    max_cost: str | None = None
+    max_wall_ms: int | None = None
+    max_total_artifact_bytes: int | None = None
 
     changing: ClassVar[tuple[str, ...]] = (
         *("status", "code", "reason", "named_tasks", "closed_ms", "changed_ms", "last_seq", "graph_revision"),
-        *("edges", "tasks", "waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "failed"),
-        "cancelled",
+        *("edges", "tasks", *STATUSES, "tokens_used", "cost_used", "tokens_reserved", "cost_reserved"),
+        *("artifact_bytes", "max_tokens", "max_cost", "max_wall_ms", "max_total_artifact_bytes"),
     )
 
     @property
@@ -69,13 +89,19 @@ class RunRow(Row):
 
 class TaskRow(Row):
     """A task. `number` is its place among the tasks of the run in the order in which they came (from 0); `parent` the
-    task whose decomposition made it; `max_attempts` its own limit, if it has one.
+    task whose decomposition made it; `max_attempts` its own limit, if it has one. `tokens_per_attempt` and
+    `cost_per_attempt`: what each attempt to work on it reserves of the budget of the run. `superseded_by`: what took
+    its place; then `root` has moved there too.
 
     `epoch` counts all attempts, `attempts` those that work; `open_kind` is the kind of the attempt that is open or
-    running now. `open_dependencies` counts those it still waits for. `staged` is what awaits a verdict, and
-    `staged_epoch` the attempt that made it. `code` and `reason` say why the task is blocked or failed, or why its last
-    attempt did not end well. `opened_ms`: the first attempt; `started_ms`: the first claim on record (a pure worker may
-    leave it out); `closed_ms`: verified, failed or cancelled.
+    running now, and `*_reserved` what that may use; `*_used` is what all attempts before it used or were charged.
+    `open_dependencies` counts those it still waits for, `taken_dependencies` the settled ones whose edge is taken: with
+    none of either it is skipped. `staged` is what awaits a verdict, and `staged_epoch` the attempt that made it.
+
+    `code` and `reason` say why the task is blocked or failed, or why its last attempt did not end well. Of a cancelled
+    one, `code` is `task_cancelled` (and `reason` what the client said), `parent_cancelled`, `parent_superseded` or
+    `run_cancelled`. `opened_ms`: the first attempt; `started_ms`: the first claim on record (a pure worker may leave it
+    out); `closed_ms`: verified, skipped, failed, cancelled or superseded.
     """
 
     table: ClassVar[str] = "tasks"
@@ -93,6 +119,8 @@ class TaskRow(Row):
     pool: str
     priority: int
     max_attempts: int | None
+    tokens_per_attempt: int
+    cost_per_attempt: str
     added_ms: int
     status: TaskStatus = "waiting"
     epoch: int = 0
@@ -103,6 +131,7 @@ class TaskRow(Row):
     verifier_errors: int = 0
     decompositions: int = 0
     open_dependencies: int = 0
+    taken_dependencies: int = 0
     staged: Literal["candidate", "decomposition"] | None = None
     staged_epoch: int | None = None
     due_ms: int | None = None
@@ -111,16 +140,29 @@ class TaskRow(Row):
     closed_ms: int | None = None
     code: str | None = None
     reason: str | None = None
+    superseded_by: str | None = None
+    tokens_used: int = 0
+    cost_used: str = "0"
+    tokens_reserved: int = 0
+    cost_reserved: str = "0"
 
+    # What few tasks ever change is patched instead (`patches.py`): every column here is written with every change.
     changing: ClassVar[tuple[str, ...]] = (
         *("status", "epoch", "attempts", "open_kind", "failures", "lost", "verifier_errors", "decompositions"),
-        *("open_dependencies", "staged", "staged_epoch", "due_ms", "opened_ms", "started_ms", "closed_ms"),
-        *("code", "reason"),
+        *("open_dependencies", "taken_dependencies", "staged", "staged_epoch", "due_ms", "opened_ms", "started_ms"),
+        *("closed_ms", "code", "reason"),
     )
 
 
 class EdgeRow(Row):
-    """`task` waits for `dependency`: since it was added (`initial`), or since it was decomposed."""
+    """`task` waits for `dependency`: since it was added (`initial`), or since it was decomposed. When another task
+    takes the place of a dependency, the edge leads to that one from then on.
+
+    `state`: `open` until the dependency is verified or skipped; then `taken` or `not_taken`, for ever. An edge to a
+    skipped task is not taken, nor one whose `condition` its control values do not meet. `condition`, null without one,
+    is for people: `.decision = approve` (what stands there in the control values, by a path of names and numbers), with
+    `!=`, `<`, `<=`, `>`, `>=`, `in (…)` or `not in (…)`, several joined by `and`. The journal has it as it was said.
+    """
 
     table: ClassVar[str] = "edges"
     key: ClassVar[tuple[str, ...]] = ("run", "task", "dependency")
@@ -130,6 +172,8 @@ class EdgeRow(Row):
     task: str
     dependency: str
     origin: Origin
+    condition: str | None = None
+    state: EdgeState = "open"
 
 
 class AttemptRow(Row):
@@ -138,6 +182,10 @@ class AttemptRow(Row):
     `outcome` is what the worker returned, or the verdict. A work attempt is `submitted` from its outcome to the
     verdict on it, then `succeeded` or `failed`; a review succeeds with any verdict but `error`. `closed_ms` is when the
     attempt itself ended; a verdict on it comes later. `unserved` counts processes that did not know the handler.
+
+    `code` says why it failed, was lost, or was cancelled: `run_cancelled`, `run_failed`, `run_succeeded`,
+    `run_amended`, `budget_exhausted`, `task_cancelled` or `task_superseded`. `*_reserved` is what it might use while it
+    was open, `*_used` what it said it used, or was charged when nobody said it.
     """
 
     table: ClassVar[str] = "attempts"
@@ -159,6 +207,10 @@ class AttemptRow(Row):
     unserved: int = 0
     code: str | None = None
     message: str | None = None
+    tokens_reserved: int = 0
+    cost_reserved: str = "0"
+    tokens_used: int = 0
+    cost_used: str = "0"
 
 
 class ArtifactRow(Row):
