@@ -1,111 +1,178 @@
-"""The queue within one process: order, waiting, addresses."""
+"""How dispatches travel, and whom a queue takes for alive."""
 
 from __future__ import annotations
 
-import asyncio
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from dagbok.agents.queue import MemoryQueue, lane_address, lane_of
-from dagbok.events.envelope import CancelHint, Dispatch, Reply
-from dagbok.events.run.values import SecurityContext
-from dagbok.testing import task
+from dagbok.agents.queue.letters import Member
+from dagbok.agents.queue.members import GONE_S, Members
+from dagbok.agents.queue.transport import (
+    MAX_DISPATCH_BYTES,
+    decode_dispatch,
+    decode_reply,
+    encode_dispatch,
+    encode_reply,
+)
+from dagbok.events.canonical import sha256_hex
+from dagbok.events.envelope import Answer, CancelHint, Dispatch, Input, Problem, Reply
+from dagbok.events.errors import ArtifactDamaged, ArtifactNotFound
+from dagbok.events.run.values import ArtifactRef, Place, SecurityContext
+from dagbok.projections.artifacts.memory import MemoryBlobs
+from dagbok.projections.artifacts.port import ArtifactStore
+from dagbok.projections.artifacts.scope import Scope
+from dagbok.testing import decompose, failure, task
+from tests.support.scale import scale
 
-LANE = lane_of("work", "default")
-TIMEOUT_S = 10.0
+SCOPE = Scope("acme", "docs")
 
 
-def dispatch(number: int) -> Dispatch:
-    """A dispatch with this epoch."""
-    return Dispatch(
-        kind="work",
+def new_store() -> ArtifactStore:
+    return ArtifactStore(MemoryBlobs())
+
+
+def artifact(size_bytes: int, *, inline: bool, in_log: bool = True) -> Input:
+    """An artifact of a dependency."""
+    data = b"x" * size_bytes
+    place = Place(0, 7, 0, 0) if in_log else None
+    ref = ArtifactRef("result", sha256_hex(data), size_bytes, "application/json", place)
+    return Input("dependency", ref, data if inline else None)
+
+
+def dispatch(*inputs: Input, **more: object) -> Dispatch:
+    """A dispatch that says a bit of everything."""
+    plain = Dispatch(
+        kind="verify",
         tenant="acme",
         project="docs",
         run="r",
         task="t",
-        epoch=number,
-        phase="solve",
+        epoch=3,
+        phase="integrate",
         pool="default",
-        key="work",
-        input_hash="",
-        opened_at=(0, 0),
-        spec=task("t"),
-        attempt=1,
+        key="check",
+        input_hash="hash",
+        opened_at=(0, 5),
+        spec=task("t", contract={"must": ["hold"]}, depends_on=("d",)),
+        attempt=2,
         context=SecurityContext(user="ann"),
-        graph_revision=0,
+        graph_revision=4,
+        inputs=inputs,
+        problem=Problem("worker_failed", failure("bad luck"), msgspec.Raw(b'{"line":1}'), "why", "try again"),
+        outputs=msgspec.Raw(b'{"x":1}'),
+        proposal=decompose(task("child")),
+        subject=("digest",),
     )
+    return msgspec.structs.replace(plain, **more)
 
 
-async def test_what_was_put_before_is_taken_in_its_order() -> None:
-    queue = MemoryQueue()
-    queue.put(LANE, [dispatch(1), dispatch(2)])
-    queue.put(LANE, [dispatch(3)])
-    taken = await asyncio.wait_for(queue.take(LANE), TIMEOUT_S)
-    assert [item.epoch for item in taken] == [1, 2, 3]
+@given(st.lists(st.tuples(st.integers(0, 3_000), st.booleans(), st.booleans()), max_size=60))
+@settings(max_examples=scale(60, 1_000), deadline=None)
+def test_a_dispatch_travels_in_at_most_64_KiB_and_says_the_same_afterwards(
+    wanted: list[tuple[int, bool, bool]],
+) -> None:
+    store = new_store()
+    sent = dispatch(*[artifact(size, inline=inline, in_log=in_log) for size, inline, in_log in wanted])
+    data = encode_dispatch(sent, store)
+    got = decode_dispatch(data, store)
+    assert len(data) <= MAX_DISPATCH_BYTES
+    assert msgspec.structs.replace(got, inputs=()) == msgspec.structs.replace(sent, inputs=())
+    for before, after in zip(sent.inputs, got.inputs, strict=True):
+        assert (after.task, after.ref) == (before.task, before.ref)
+        assert after.inline == before.inline or (after.inline is None and after.ref.place is not None)
 
 
-async def test_a_taker_waits_until_there_is_something() -> None:
-    queue = MemoryQueue()
-    taking = asyncio.create_task(queue.take(LANE))
-    await asyncio.sleep(0)
-    assert not taking.done()
-    queue.put(lane_of("verify", "default"), [dispatch(1)])
-    queue.put(lane_of("work", "other"), [dispatch(2)])
-    queue.put(LANE, [dispatch(3)])
-    assert [item.epoch for item in await asyncio.wait_for(taking, TIMEOUT_S)] == [3]
+def test_bytes_that_stand_in_the_log_are_left_out_before_anything_is_stored() -> None:
+    store = new_store()
+    got = decode_dispatch(encode_dispatch(dispatch(*[artifact(20_000, inline=True)] * 5), store), store)
+    assert [item.inline for item in got.inputs] == [None] * 5
+    assert not list(store.list())
 
 
-async def test_of_several_takers_none_comes_back_empty_and_nothing_is_taken_twice() -> None:
-    queue = MemoryQueue()
-    takers = [asyncio.create_task(queue.take(LANE)) for _ in range(3)]
-    await asyncio.sleep(0)
-    for number in range(3):
-        queue.put(LANE, [dispatch(number)])
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-    taken = [item.epoch for batch in await asyncio.wait_for(asyncio.gather(*takers), TIMEOUT_S) for item in batch]
-    assert sorted(taken) == [0, 1, 2]
+def test_what_does_not_fit_lies_in_the_store_of_its_project_alone() -> None:
+    store = new_store()
+    data = encode_dispatch(dispatch(*[artifact(1, inline=False)] * 5_000), store)
+    assert len(data) < 1_000
+    assert len(list(store.list(SCOPE))) == len(list(store.list())) == 1
 
 
-async def test_a_taker_that_gave_up_takes_nothing_with_it() -> None:
-    queue = MemoryQueue()
-    gone = asyncio.create_task(queue.take(LANE))
-    await asyncio.sleep(0)
-    queue.put(LANE, [dispatch(1)])
-    gone.cancel()
-    await asyncio.gather(gone, return_exceptions=True)
-    assert len(await asyncio.wait_for(queue.take(LANE), TIMEOUT_S)) == 1
+def test_a_manifest_whose_bytes_are_gone_or_changed_is_an_error() -> None:
+    store = new_store()
+    data = encode_dispatch(dispatch(*[artifact(1, inline=False)] * 5_000), store)
+    blob = next(iter(store.list()))
+    store.blobs.write(blob.name, b"x" * blob.size_bytes)
+    with pytest.raises(ArtifactDamaged):
+        decode_dispatch(data, store)
+    with pytest.raises(ArtifactNotFound):
+        decode_dispatch(data, new_store())
 
 
-async def test_what_waits_already_does_not_wait_twice() -> None:
-    queue = MemoryQueue()
-    for _ in range(3):
-        queue.put(LANE, [dispatch(1), dispatch(2)])
-    assert [item.epoch for item in await queue.take(LANE)] == [1, 2]
-    queue.put(LANE, [dispatch(1)])
-    assert [item.epoch for item in await queue.take(LANE)] == [1]
+def test_a_manifest_that_names_the_dispatch_of_another_tenant_is_an_error() -> None:
+    store = new_store()
+    theirs = msgspec.json.encode(dispatch(tenant="rival"))
+    stored = store.put(SCOPE, theirs)
+    manifest = {"tenant": "acme", "project": "docs", "sha256": stored.sha256, "size_bytes": stored.size_bytes}
+    with pytest.raises(ArtifactDamaged):
+        decode_dispatch(msgspec.json.encode({"v": 1, "manifest": manifest}), store)
 
 
-async def test_a_hint_takes_back_what_waits_and_reaches_everybody_who_serves_the_lane() -> None:
-    queue, first, second = MemoryQueue(), list[Reply](), list[Reply]()
-    queue.listen(lane_address(LANE), first.extend)
-    queue.listen(lane_address(LANE), second.extend)
-    queue.put(LANE, [dispatch(1), dispatch(2)])
-    hint = CancelHint(run="r", task="t", epoch=1)
-    queue.hint(LANE, [hint])
-    queue.hint(lane_of("verify", "default"), [CancelHint(run="r", task="t", epoch=2)])
-    assert (first, second) == ([hint], [hint])
-    assert [item.epoch for item in await queue.take(LANE)] == [2]
+@pytest.mark.parametrize("data", [b"", b"null", b"{}", b'{"v":2}', b'{"v":1}', b"\xff", b'{"v":1,"dispatch":{}}'])
+def test_what_is_no_parcel_of_this_version_is_none(data: bytes) -> None:
+    with pytest.raises(msgspec.MsgspecError):
+        decode_dispatch(data, new_store())
 
 
-def test_replies_go_to_everybody_who_listens_and_to_nobody_when_there_is_none() -> None:
-    queue, first, second = MemoryQueue(), list[Reply](), list[Reply]()
-    hint = CancelHint(run="r", task="t", epoch=1)
-    queue.reply("client/1", [hint])
-    queue.listen("client/1", first.extend)
-    queue.listen("client/1", second.extend)
-    queue.reply("client/1", [hint])
-    queue.forget("client/1", first.extend)
-    queue.reply("client/1", [hint])
-    queue.forget("client/1", first.extend)
-    queue.forget("client/1", second.extend)
-    queue.reply("client/1", [hint])
-    assert (first, second) == ([hint], [hint, hint])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Answer(id="c", accepted=False, at=(0, 9), code="not_due", reason="early", retry=True),
+        Answer(id="c", accepted=True, at=(0, 9), events=("RunStarted",), stopped=(("t", 1),)),
+        CancelHint(run="r", task="t", epoch=2),
+    ],
+)
+def test_replies_say_the_same_afterwards_and_those_of_another_version_are_none(reply: Reply) -> None:
+    assert decode_reply(encode_reply(reply)) == reply
+    with pytest.raises(msgspec.MsgspecError):
+        decode_reply(encode_reply(msgspec.structs.replace(reply, v=2)))
+
+
+def members(*gone: str) -> Members:
+    """Four seconds until a process rests; these are surely gone."""
+    return Members(4.0, lambda process: process in gone)
+
+
+def test_who_is_there_at_the_first_look_is_proven_by_its_next_sign_who_comes_later_at_once() -> None:
+    found = members()
+    found.saw({"old": (7, Member())}, 0)
+    assert found.alive(0) == {}
+    found.saw({"old": (7, Member()), "new": (1, Member())}, 1)
+    assert found.alive(1).keys() == {"new"}
+    found.saw({"old": (8, Member()), "new": (1, Member())}, 2)
+    assert found.alive(2).keys() == {"old", "new"}
+
+
+def test_who_gives_no_sign_rests_until_it_gives_one_and_is_gone_after_half_a_minute() -> None:
+    found = members()
+    found.saw(None, 0)
+    found.saw({"a": (1, Member())}, 0)
+    assert (set(found.alive(3.9)), set(found.resting(3.9))) == ({"a"}, set())
+    assert (set(found.alive(4.1)), set(found.resting(4.1))) == (set(), {"a"})
+    assert found.bury(GONE_S - 1) == []
+    assert found.saw({"a": (2, Member())}, GONE_S - 1) is False
+    assert found.alive(GONE_S - 1).keys() == {"a"}
+    assert found.bury(2 * GONE_S) == ["a"]
+    assert not found.known
+
+
+def test_who_is_surely_gone_is_buried_as_soon_as_it_rests_and_rises_only_by_a_new_sign() -> None:
+    found = members("a")
+    found.saw(None, 0)
+    found.saw({"a": (1, Member()), "b": (1, Member())}, 0)
+    assert found.bury(3) == []
+    assert found.bury(5) == ["a"]
+    assert found.saw({"a": (1, Member()), "b": (1, Member())}, 5) is False
+    assert found.alive(5).keys() | found.resting(5) == {"b"}
+    found.saw({"a": (2, Member()), "b": (1, Member())}, 6)
+    assert found.alive(6).keys() == {"a"}
