@@ -35,6 +35,7 @@ are the same spans, with the same ids."""
 MAX_PENDING = 1_024
 READ_COMMITS = 64
 TAKEN_COMMITS = 64
+YIELD_SPANS = 64
 """As many at once: the loop is the owner's."""
 
 
@@ -128,9 +129,11 @@ class TraceFollower:
         self._position = self._position.applied(commit.offset, commit.seal, commit.hash)
 
     async def _send(self, spans: Iterable[Span]) -> None:
-        for span in spans:
+        for number, span in enumerate(spans, 1):
             while not self._sink.put(span):
                 await self._sink.room()
+            if number % YIELD_SPANS == 0:
+                await asyncio.sleep(0)  # the end of a run may end a hundred thousand spans
 
     async def _load_again(self, seal: Seal) -> None:
         """A run that was closed goes on: fold it from its start, up to here."""

@@ -105,6 +105,12 @@ PLANTS = {
         "SQL stays in the projections BROKEN",
         "dagbok.agents.planted -> sqlalchemy",
     ),
+    "a worker traces by itself": Plant(
+        "agents/planted.py",
+        "from opentelemetry import trace",
+        "OpenTelemetry stays in the tracing BROKEN",
+        "dagbok.agents.planted -> opentelemetry",
+    ),
     "two events know each other": Plant(
         "events/codes.py",
         UNDER_TYPE_CHECKING + "from dagbok.events.errors import DagbokError",

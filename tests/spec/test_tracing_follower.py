@@ -12,7 +12,7 @@ import pytest
 
 from dagbok.agents.scheduler.handle import Decided, handle
 from dagbok.agents.tracing.fold import SpanFold
-from dagbok.agents.tracing.follower import MAX_PENDING, RESEND_MS, TraceFollower
+from dagbok.agents.tracing.follower import MAX_PENDING, RESEND_MS, YIELD_SPANS, TraceFollower
 from dagbok.agents.tracing.sink import SpanSink
 from dagbok.agents.tracing.span import Span
 from dagbok.agents.tracing.stored import stored_spans
@@ -169,6 +169,32 @@ async def test_with_a_slow_receiver_the_position_waits_and_nothing_is_lost() -> 
         assert receiver.spans == []
         assert len(follower._pending) <= MAX_PENDING
         receiver.open.set()
+    assert same(receiver.spans, await all_spans(history))
+
+
+async def test_a_commit_that_ends_thousands_of_spans_holds_nobody_up() -> None:
+    history, receiver, tasks = LogBuilder(), Receiver(), 3_000
+    history.send("run", start(*[task(f"task-{number}") for number in range(tasks)]))
+    history.send("run", c.CancelRun("enough"))
+    log, turns, done = await history.log(), 0, asyncio.Event()
+
+    async def others() -> None:
+        nonlocal turns
+        while not done.is_set():
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    async with following(log, receiver, buffer_spans=100_000) as follower:
+        Owner(history, log, follower).fold(0)
+        await follower.caught_up()
+        before = turns
+        owner = Owner(history, log, follower)
+        owner.go_on(2)
+        await follower.caught_up()
+        assert turns - before >= tasks / YIELD_SPANS
+    done.set()
+    await beside
     assert same(receiver.spans, await all_spans(history))
 
 
