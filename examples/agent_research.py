@@ -32,6 +32,8 @@ You judge findings of a researcher; you did not write them. They pass when all o
 - it is plain and short. When the quotes do not answer the question, saying so is a good answer.
 Name each problem in one sentence that tells how to mend it. No problem: it passes."""
 
+MARK = re.compile(r"\[(\d+)\]")
+
 
 class Plan(BaseModel):
     """The parts of a question."""
@@ -80,7 +82,7 @@ writer = Agent(
     deps_type=str,
     output_type=Report,
     retries=2,
-    instructions="Answer the question from the findings alone, without repetition. Every sentence has its marks.",
+    instructions="Answer the question from the findings alone, without repetition. Every paragraph has its marks.",
 )
 
 
@@ -159,13 +161,15 @@ async def judge_findings(candidate: Candidate, task: TaskContext) -> Verdict:
 
 @verifier("check-report", version="1")
 def check_report(candidate: Candidate, task: TaskContext) -> Verdict:
-    """Every mark names a quote and every quote has a mark; every quote was verified before and stands in its
+    """Every paragraph has a mark, every mark a quote, every quote a mark; it was verified before, and stands in its
     document."""
     report = Report.model_validate(candidate.json())
     verified = [quote for part in task.dependencies.values() for quote in Findings.model_validate(part.json()).quotes]
     wrong = corpus.misquoted(Sources.model_validate(task.inputs).documents, report.quotes)
     wrong += [f"no finding has the quote {quote.text!r}" for quote in report.quotes if quote not in verified]
-    marks = {int(mark) for mark in re.findall(r"\[(\d+)\]", report.text)}
+    paragraphs = [part for part in report.text.split("\n\n") if part.strip()] if verified else []
+    wrong += [f"no quote stands behind {part[:60]!r}" for part in paragraphs if not MARK.search(part)]
+    marks = {int(mark) for mark in MARK.findall(report.text)}
     numbers = set(range(1, len(report.quotes) + 1))
     wrong += [f"there is no quote [{mark}]" for mark in sorted(marks - numbers)]
     wrong += [f"nothing in the text rests on quote [{number}]" for number in sorted(numbers - marks)]

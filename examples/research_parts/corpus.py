@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 DOCUMENTS = Path(__file__).parent / "documents"
 SUFFIXES = (".md", ".txt", ".rst")
@@ -15,11 +16,18 @@ MAX_FOUND = 5
 MIN_QUOTE_WORDS = 4
 
 
+def one_line(text: str) -> str:
+    """With one blank in place of any white space."""
+    return " ".join(text.split())
+
+
 class Quote(BaseModel, frozen=True):
-    """Words of a document."""
+    """Words of a document, on one line."""
 
     document: str = Field(description="name of the document")
-    text: str = Field(description="a sentence or part of one, word for word as in the document")
+    text: Annotated[str, AfterValidator(one_line)] = Field(
+        description="a sentence or part of one, word for word as in the document"
+    )
 
 
 @lru_cache(maxsize=8)
@@ -53,7 +61,7 @@ def misquoted(folder: str, quotes: Iterable[Quote]) -> list[str]:
     for quote in quotes:
         if quote.document not in documents:
             wrong.append(f"there is no document {quote.document!r}")
-        elif one_line(quote.text) not in one_line(documents[quote.document]):
+        elif quote.text not in one_line(documents[quote.document]):
             wrong.append(f"{quote.document} does not say {quote.text!r}: quote it word for word")
         elif len(quote.text.split()) < MIN_QUOTE_WORDS:
             wrong.append(f"{quote.text!r} is too short to support anything")
@@ -70,11 +78,6 @@ def sentences(text: str) -> list[str]:
 def words_of(text: str) -> frozenset[str]:
     """The words of a text that may carry meaning: long ones, cut to their stem, roughly."""
     return frozenset(word[:5] for word in re.findall(r"[^\W\d_]{4,}", text.lower()) if word not in EMPTY)
-
-
-def one_line(text: str) -> str:
-    """With one blank in place of any white space."""
-    return " ".join(text.split())
 
 
 EMPTY = frozenset(("does", "from", "have", "into", "that", "their", "them", "they", "this", "what", "when", "with"))

@@ -72,10 +72,11 @@ def judge(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 def write(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """All answers, each with the marks of its quotes."""
+    """All answers that have quotes, each with the marks of these."""
     quotes: list[Said] = []
     lines: list[str] = []
-    for part in _prompt(messages)["findings"]:
+    findings = _prompt(messages)["findings"]
+    for part in [part for part in findings if part["quotes"]] or findings[:1]:
         quotes += [quote for quote in part["quotes"] if quote not in quotes]
         marks = "".join(f"[{quotes.index(quote) + 1}]" for quote in part["quotes"])
         lines.append(f"{part['answer']} {marks}")

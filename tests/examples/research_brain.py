@@ -12,7 +12,7 @@ from tests.support.chat_stub import Asked, Call, Reply
 QUESTION = "How does a swarm choose its home?"
 PARTS = {
     "Who looks for it?": ("choosing-a-home.md", "A few hundred scouts, the oldest and most experienced bees, search"),
-    "How is it told?": ("waggle-dance.md", "The duration of the run\ntells the distance"),
+    "How is it told?": ("waggle-dance.md", "The duration of the run tells the distance"),
 }
 FINAL = "final_result"
 
