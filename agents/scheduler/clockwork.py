@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
+from dagbok.agents.patience import Patience
 from dagbok.agents.scheduler.dispatch.dispatcher import Dispatcher
 from dagbok.agents.scheduler.outputs import SchedulerOutputs
 from dagbok.agents.scheduler.owner import Owner, error_is_doubt
@@ -42,9 +43,10 @@ class Clockwork:
         self._log, self._partition, self._owner, self._outputs = log, partition, owner, outputs
         self._dispatcher, self._timers, self._process = dispatcher, timers, process
         self._clock, self._now_s = clock, now_s
+        self._patience = Patience()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. Raises what the owner raises, also `StorageFailed`."""
         while True:
             await self._owner.recovered.wait()
             self._outputs.changed.clear()
@@ -54,8 +56,10 @@ class Clockwork:
             except (DagbokError, OSError) as error:
                 if not error_is_doubt(error):
                     raise
+                self._patience.bear(error)
                 # What was due is due again soon.
-                logger.warning("clockwork.failed", partition=self._partition, error=str(error))
+                write = logger.info if self._patience.failing else logger.warning
+                write("clockwork.failed", partition=self._partition, error=str(error))
                 await asyncio.sleep(RETRY_PAUSE_S)
 
     async def _do_due(self) -> None:
@@ -92,6 +96,7 @@ class Clockwork:
         if due:
             records = [command_record(self._command(run, timer, now_ms)) for run, timer in due]
             await self._log.append(COMMANDS, self._partition, records)
+            self._patience.restored()
 
     def _command(self, run: RunState, timer: FireTimer, now_ms: int) -> Command:
         id = derive("FireTimer", run.run, timer.kind, timer.task, timer.epoch, timer.deadline_ms)

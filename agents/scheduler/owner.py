@@ -14,6 +14,7 @@ from typing import Protocol
 import structlog
 
 from dagbok.agents.faultpoints import BATCH_APPENDED, BATCH_DECIDED, OUTPUTS_SENT, reach
+from dagbok.agents.patience import Patience
 from dagbok.agents.scheduler.execute import StateBroken
 from dagbok.agents.scheduler.handle import Decided, handle, refuse_broken
 from dagbok.agents.scheduler.inbox import MAX_CLOCK_AHEAD_MS
@@ -68,10 +69,12 @@ class Owner:
         self.recovered = asyncio.Event()
         self.pending_until = 0
         self._confirmed = -1
+        self._patience = Patience()
 
     async def run(self) -> None:
         """Take the partition over and decide until cancelled. Raises `DagbokError` when going on would be wrong: the
-        log is damaged, was written by a newer dagbok, or has lost records."""
+        log is damaged, was written by a newer dagbok, or has lost records; and `StorageFailed` when the disk has failed
+        for longer than `Patience` bears. Nothing is lost then: whoever starts next goes on from the log."""
         await self._recover()
         while True:
             async with self.between_batches:
@@ -91,16 +94,27 @@ class Owner:
             try:
                 if doubts:
                     await self._recover()
-                return await self._step()
+                count = await self._step()
+                self._patience.restored()
+                return count
             except (DagbokError, OSError, StateBroken) as error:
-                if not error_is_doubt(error):
-                    # Nobody may go on with a state that is perhaps not in the log.
-                    self.recovered.clear()
-                    self.state = PartitionState(self._partition)
-                    raise
-                logger.warning("owner.doubt", partition=self._partition, error=str(error))
+                self._doubt(error)
+                write = logger.info if self._patience.failing else logger.warning
+                write("owner.doubt", partition=self._partition, error=str(error))
             await asyncio.sleep(min(DOUBT_PAUSE_S * 2.0 ** min(doubts, 30), LONGEST_DOUBT_PAUSE_S))
             doubts += 1
+
+    def _doubt(self, error: Exception) -> None:
+        """Raises unless reading the log again may tell how to go on."""
+        try:
+            if not error_is_doubt(error):
+                raise error
+            self._patience.bear(error)
+        except Exception:
+            # Nobody may go on with a state that is perhaps not in the log.
+            self.recovered.clear()
+            self.state = PartitionState(self._partition)
+            raise
 
     async def _recover(self) -> None:
         self.recovered.clear()
@@ -125,6 +139,7 @@ class Owner:
         try:
             await self._log.wait(COMMANDS, self._partition, self._next_command())
         except (DagbokError, OSError) as error:
+            # If the disk fails, so does the next step, which bears it only for a while.
             if not error_is_doubt(error):
                 raise
             logger.warning("owner.wait_failed", partition=self._partition, error=str(error))

@@ -9,6 +9,7 @@ from functools import partial
 import structlog
 
 from dagbok.agents.faultpoints import DISPATCH_TAKEN, FUNCTION_BEGINS, FUNCTION_DONE, RESULT_ENCODED, reach
+from dagbok.agents.patience import Patience
 from dagbok.agents.tracing.switch import Around, around_attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.context import Candidate, TaskContext
@@ -20,12 +21,15 @@ from dagbok.agents.workers.outbox import OnAnswer
 from dagbok.agents.workers.reader import ArtifactReader, scope_of
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Dispatch
+from dagbok.events.errors import StorageFailed
 from dagbok.events.run.amounts import plus
 from dagbok.events.run.commands import FailAttempt, RunCommand, SubmitOutcome, SubmitVerdict
-from dagbok.events.run.values import Failure
+from dagbok.events.run.values import Failure, OutcomeData
 from dagbok.events.specs import Outcome
 
 logger = structlog.get_logger(__name__)
+
+STORE_PAUSE_S = 0.5
 
 Body = Callable[[Held, str], Awaitable[RunCommand]]
 """Does the attempt and gives the command that ends it; the text is the id that the command will have."""
@@ -108,10 +112,24 @@ class Attempts:
         outcome = await self._calls.call(definition, held.context)
         reach(FUNCTION_DONE)
         encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
-        # Storing large artifacts waits for the disk, and 10,000 tasks take tens of milliseconds: not on the event loop.
-        encoded = await asyncio.to_thread(encode) if _is_large(outcome) else encode()
+        encoded = await self._stored(held, encode, is_large=_is_large(outcome))
         usage = plus(encode_usage(outcome), held.context.used)
         return SubmitOutcome(dispatch.task, dispatch.epoch, held.claim, dispatch.input_hash, encoded, usage)
+
+    async def _stored(self, held: Held, encode: Callable[[], OutcomeData], *, is_large: bool) -> OutcomeData:
+        """The outcome, its large artifacts stored. A full disk is no failure of the task."""
+        patience = Patience()
+        while True:
+            try:
+                # Storing waits for the disk, and 10,000 tasks take tens of milliseconds: not on the event loop.
+                return await asyncio.to_thread(encode) if is_large else encode()
+            except StorageFailed as error:
+                try:
+                    patience.bear(error)
+                except StorageFailed as failure:
+                    self._holdings.give_up(held, failure)
+                    raise
+            await asyncio.sleep(STORE_PAUSE_S)
 
     async def _verdict(self, definition: Verifier, held: Held, command_id: str) -> RunCommand:
         dispatch = held.dispatch

@@ -12,6 +12,7 @@ from dagbok.agents.workers.context import TaskContext
 from dagbok.agents.workers.held import AttemptKey, Held, key_of
 from dagbok.agents.workers.outbox import OnAnswer, Outbox
 from dagbok.events.envelope import Answer, Command, Dispatch, Sender, run_command
+from dagbok.events.errors import StorageFailed
 from dagbok.events.ids import run_stream
 from dagbok.events.run.commands import RejectAttempt, ReleaseAttempt, Renewal, RenewLeases, RunCommand, StartAttempt
 from dagbok.events.run.values import Claim
@@ -129,6 +130,12 @@ class Holdings:
         held = self._held.get(key)
         if held is not None:
             held.stop(reason)
+
+    def give_up(self, held: Held, failure: StorageFailed) -> None:
+        """What came of the attempt cannot be stored, which is not its fault: it runs again elsewhere or later. This
+        process ends."""
+        held.stopped = failure.message
+        self._outbox.fail(failure)
 
     def _start(self, held: Held) -> StartAttempt:
         return StartAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, self._address)

@@ -58,7 +58,7 @@ async def repeating(dagbok: Dagbok) -> None:
             if pending.internal_errors > seen.get(id, 0):
                 seen[id] = pending.internal_errors
                 pending.sent_s -= outbox.LONGEST_REPEAT_S
-        box.repeat()
+        await box.repeat()
         await asyncio.sleep(0.01)
 
 
