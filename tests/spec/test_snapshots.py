@@ -11,7 +11,8 @@ import pytest
 from dagbok.events.body import decode_body
 from dagbok.events.log.memory import MemoryLog
 from dagbok.events.log.port import EVENTS
-from dagbok.events.run.events import Event
+from dagbok.events.run.events import EVENTS as ALL_EVENTS
+from dagbok.events.run.events import Event, RunPaused
 from dagbok.events.run.values import NULL
 from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
@@ -93,6 +94,19 @@ async def test_every_task_that_a_commit_changes_is_in_a_changed_segment(
             apply(state, commit, events)
             _check_noted(state, commit.seal.stream, events, before)
         state.position = position
+
+
+def test_of_every_event_it_is_said_which_tasks_it_touches() -> None:
+    assert set(dirty.TOUCHES) == set(ALL_EVENTS.values())
+
+
+def test_an_event_of_which_nothing_is_said_touches_the_whole_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dirty, "SEGMENT_TASKS", 1)
+    monkeypatch.setattr(dirty, "TOUCHES", {})
+    run = family().run("one")
+    noted = DirtySegments()
+    noted.note(run, [RunPaused()])
+    assert noted.take() == {run.stream: set(range(len(run.tasks)))}
 
 
 @pytest.mark.usefixtures("small_segments")
