@@ -26,7 +26,7 @@ from dagbok.events.log.port import COMMANDS, EVENTS, Log
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.events.places import events_at
 from dagbok.events.rule import GENESIS, Position
-from dagbok.events.run.events import CommandRepeated
+from dagbok.events.run.events import CommandRepeated, Event
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.reading import read_effective
 
@@ -103,7 +103,7 @@ async def find_answer(log: Log, position: Position, offset: int, deciding: async
 def answer_from(log: Log, commit: Commit) -> Answer:
     """The answer that a commit gives to its command (blocking); a repeat gets that of the first commit."""
     seal, offset = commit.seal, commit.offset
-    events = decode_body(commit.stored_body, seal.codec, seal.raw_size)
+    events: Sequence[Event] = decode_body(commit.stored_body, seal.codec, seal.raw_size)
     if isinstance(repeated := events[0], CommandRepeated):
         offset = repeated.offset
         events = events_at(log, seal.partition, offset)
