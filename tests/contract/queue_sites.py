@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dagbok.agents.queue import FolderQueue, Lane, MemoryQueue, Queue, SharedQueue, lane_of
+from dagbok.agents.queue.folder import STALE_S
 from dagbok.events.envelope import Dispatch
 from dagbok.events.run.values import SecurityContext
 from dagbok.projections.artifacts.local import local_store
-from dagbok.projections.artifacts.port import ArtifactStore
 from dagbok.testing import task
 
 LANE = lane_of("work", "default")
@@ -105,9 +105,12 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
-def open_queue(folder: Path, process: str, store: ArtifactStore | None = None) -> FolderQueue:
+def open_queue(
+    folder: Path, process: str, *, stale_s: float = STALE_S, is_gone: Callable[[str], bool] | None = None
+) -> FolderQueue:
     """The queue of a process in a data folder."""
-    return FolderQueue(folder / "queue.db", process, store or local_store(folder / "artifacts"))
+    store = local_store(folder / "artifacts")
+    return FolderQueue(folder / "queue.db", process, store, stale_s=stale_s, is_gone=is_gone)
 
 
 @asynccontextmanager
