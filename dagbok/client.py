@@ -1,56 +1,50 @@
-"""`Dagbok`: start runs, wait for them, steer them. The same methods whatever log is behind it."""
+"""`Dagbok`: start runs, wait for them, steer them. The same methods whichever process decides, and whatever log is
+behind it."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import structlog
 
 from dagbok import logs
-from dagbok.agents.hosting.embedded import EmbeddedHost, ProjectorPlace
+from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.folder import DataFolder
-from dagbok.agents.scheduler.handle import Decided
+from dagbok.agents.hosting.ownership import ProjectorPlace
+from dagbok.agents.hosting.watching import Committed
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
-from dagbok.agents.workers.encode import encode_spec
 from dagbok.events.codes import Code
-from dagbok.events.envelope import Answer, Sender, run_command
 from dagbok.events.errors import Refused
-from dagbok.events.ids import check_id, derive, run_id, run_stream
-from dagbok.events.log.clock import system_ms
-from dagbok.events.run.commands import (
-    CancelRun,
-    PauseRun,
-    ResolveBlock,
-    ResumeRun,
-    RunCommand,
-    SetLimits,
-    StartRun,
-)
+from dagbok.events.ids import check_id, run_id, run_stream
 from dagbok.events.run.limits import raised
-from dagbok.events.run.values import FailurePolicy, Limits, Pinned, SecurityContext
+from dagbok.events.run.values import FailurePolicy, Limits, Pinned
 from dagbok.events.specs import TaskSpec
-from dagbok.projections.partition import PartitionState
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 from dagbok.projections.task_graph.state import CLOSED_RUN, RunState, RunStatus
 from dagbok.results import RunResult, result_of, unserved_keys
+from dagbok.starting import start_command
+from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT, Steering
+
+if TYPE_CHECKING:
+    from dagbok.listing import RunEvent, RunPage
+    from dagbok.projections.queries import Queries
 
 SETTLED = ("succeeded", "failed", "cancelled", "blocked")
-DEFAULT_TENANT = "local"
-DEFAULT_PROJECT = "default"
 
 
-class Dagbok:
+class Dagbok(Steering):
     """A handle on runs. `tenant` and `project` of each call say whose: of a foreign run nothing can be seen or
-    touched."""
+    touched.
 
-    def __init__(self, host: EmbeddedHost, registry: Registry, *, pool: str, user: str) -> None:
-        """See `embedded`."""
-        self._host, self._registry, self._pool, self._user = host, registry, pool, user
+    Several processes may have one on the same data folder, and each does all of this: one of them decides, and when it
+    ends, another does.
+    """
 
     @classmethod
     @asynccontextmanager
@@ -60,15 +54,23 @@ class Dagbok:
         *definitions: Worker | Verifier | ModuleType,
         pool: str = "default",
         user: str = "local",
+        serve: bool = True,
+        own: Own = "auto",
         projector: ProjectorPlace = "process",
         snapshot_bytes: int = DUE_BYTES,
     ) -> AsyncIterator[Dagbok]:
-        """Own a data folder and run everything in this process, until the block ends; what runs then is handed back.
+        """Join a data folder: serve its runs with these workers and verifiers until the block ends; what runs then is
+        handed back.
 
-        `definitions`: the workers and verifiers to serve, or modules that have them. Runs that are open in the folder
-        go on as soon as their workers are there. `snapshot_bytes`: so many bytes of commits are worth a snapshot;
-        recovery reads about as many behind it. Raises `FolderBusy` when another process owns the folder, and what
-        `EmbeddedHost` raises.
+        `definitions`: the workers and verifiers to serve, or modules that have them; runs are bound to these verifiers.
+        Runs that are open in the folder go on as soon as their workers are there. `serve`: whether this process works
+        and verifies; one that only submits and steers leaves that to others.
+
+        `own`: one process of a folder is its owner, which decides. "auto": be the owner when there is none, and as soon
+        as there is none; "must": be it now, or raise `FolderBusy`; "never": leave that to others. `projector`: where an
+        owner keeps the tables up to date; "none": whoever asks does it. `snapshot_bytes`: so many bytes of commits are
+        worth a snapshot; recovery reads about as many behind it. Raises
+        what `EmbeddedHost` raises.
         """
         if not structlog.is_configured():
             logs.configure("warning")  # a library is quiet until its program says otherwise
@@ -78,10 +80,13 @@ class Dagbok:
                 registry.add_from(definition)
             else:
                 registry.add(definition)
-        host = EmbeddedHost(DataFolder(Path(folder)), registry, projector=projector, snapshot_bytes=snapshot_bytes)
+        host = EmbeddedHost(
+            DataFolder(Path(folder)), registry, own=own, projector=projector, snapshot_bytes=snapshot_bytes
+        )
+        dagbok = cls(host, registry, pool=pool, user=user)
         try:
-            await host.start([pool])
-            yield cls(host, registry, pool=pool, user=user)
+            await host.start([pool] if serve else [])
+            yield dagbok
         finally:
             await host.close()
 
@@ -131,15 +136,13 @@ class Dagbok:
         check_id("tenant", tenant)
         check_id("project", project)
         run = run_id(tenant, project, key if key is not None else secrets.token_hex(16))
-        tasks = [task] if isinstance(task, TaskSpec) else list(task)
-        specs = [encode_spec(item, derived_id=derive(run, index), pool=self._pool) for index, item in enumerate(tasks)]
-        needed = {dependency for spec in specs for dependency in spec.depends_on}
-        command = StartRun(
-            tasks=tuple(specs),
-            roots=tuple(spec.id for spec in specs if spec.id not in needed),
-            pinned=Pinned(self._registry.pins(), failure_policy, max_depth, max_decompositions),
-            limits=limits or Limits(),
-            context=SecurityContext(user=self._user),
+        command = start_command(
+            run,
+            [task] if isinstance(task, TaskSpec) else list(task),
+            Pinned(self._registry.pins(), failure_policy, max_depth, max_decompositions),
+            pool=self._pool,
+            limits=limits,
+            user=self._user,
         )
         await self._send(run, command, tenant, project)
         if limits is not None:
@@ -148,23 +151,21 @@ class Dagbok:
 
     async def wait(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
         """The result once the run succeeded, failed or was cancelled, or is blocked until a person acts."""
-        stream, reader = run_stream(run), self._host.reader
         settled: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
 
-        def look(state: PartitionState, batch: Sequence[Decided]) -> None:
-            found = state.run_of(stream)
-            if found is None or found.status not in SETTLED or settled.done():
+        def look(found: RunState, _: Sequence[Committed]) -> None:
+            if found.status not in SETTLED or settled.done():
                 return
             try:
-                settled.set_result(result_of(found, reader))
+                settled.set_result(result_of(found, self._host.reader))
             except Exception as error:  # of the caller's, not of the owner that tells
                 settled.set_exception(error)
 
-        async with self._confirmed(run, tenant, project) as found:
-            if found.status in SETTLED:
-                return result_of(found, reader)
-            unwatch = self._host.outputs.watch(look)
+        unwatch = self._host.watch(run_stream(run), look)
         try:
+            async with self._confirmed(run, tenant, project) as found:
+                if found.status in SETTLED:
+                    return result_of(found, self._host.reader)
             return await self._host.first(_result(settled))
         finally:
             unwatch()
@@ -174,35 +175,52 @@ class Dagbok:
         async with self._confirmed(run, tenant, project) as found:
             return result_of(found, self._host.reader)
 
-    async def pause(
-        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
-    ) -> Answer:
-        """No attempt starts until `resume`; what runs may finish."""
-        return await self._send(run, PauseRun(reason), tenant, project)
+    async def events(
+        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, after: int = 0
+    ) -> AsyncIterator[RunEvent]:
+        """The events of a run with a number above `after`, each once and in order: those that are there, then what
+        follows, until the run is settled (see `wait`). Raises `Refused` (`not_found`).
 
-    async def resume(
-        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
-    ) -> Answer:
-        """Go on after `pause`."""
-        return await self._send(run, ResumeRun(reason), tenant, project)
+        Whoever stops goes on later with the last number that he has seen. Leave the iterator by `contextlib.aclosing`
+        when you do not read it to its end.
+        """
+        from dagbok.following import EventFeed
 
-    async def cancel(
-        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
-    ) -> Answer:
-        """End the run: its attempts are closed, its open tasks cancelled; `wait` returns a result that says so."""
-        return await self._send(run, CancelRun(reason), tenant, project)
+        feed: EventFeed | None = None
 
-    async def resolve(
-        self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, note: str = ""
-    ) -> Answer:
-        """A blocked task may run again; `note` reaches its worker."""
-        return await self._send(run, ResolveBlock(task, note), tenant, project)
+        def told(found: RunState, committed: Sequence[Committed]) -> None:
+            if feed is not None:
+                feed.told(found, committed)
 
-    async def set_limits(
-        self, run: str, limits: Limits, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT
-    ) -> Answer:
-        """Raise limits; none may become smaller."""
-        return await self._send(run, SetLimits(limits), tenant, project)
+        unwatch = self._host.watch(run_stream(run), told)
+        try:
+            async with self._confirmed(run, tenant, project) as found:
+                feed = EventFeed(found, after, SETTLED, self._fresh)
+            async for event in feed.read(self._first):
+                yield event
+        finally:
+            unwatch()
+
+    async def list_runs(
+        self,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        project: str | None = DEFAULT_PROJECT,
+        status: RunStatus | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> RunPage:
+        """The runs of a project of the tenant, or with None of all its projects, the newest first, at most `limit`.
+        `cursor`: that of the page before. Raises `InvalidInput` (`usage`) when it is none."""
+        from dagbok.listing import RunPage, cursor_of, read_cursor, summary_of
+
+        behind = None if cursor is None else read_cursor(cursor)
+        queries = await self._fresh()
+        rows = await asyncio.to_thread(
+            queries.list_runs, tenant, project, limit=limit + 1, status=status, behind=behind
+        )
+        more = len(rows) > limit
+        return RunPage([summary_of(row) for row in rows[:limit]], cursor_of(rows[limit - 1]) if more else None)
 
     def progress(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Mapping[str, int]:
         """Tasks per status, to be shown: what was just decided may still be on its way to the disk. Raises `Refused`
@@ -225,36 +243,35 @@ class Dagbok:
         """The host, for programs that add actors of their own to it."""
         return self._host
 
-    async def _send(self, run: str, command: RunCommand, tenant: str, project: str) -> Answer:
-        sender = Sender(tenant, project, f"user:{self._user}")
-        envelope = run_command(sender, run_stream(run), command, id=secrets.token_hex(16), now_ms=system_ms())
-        answer = await self._host.ask(envelope)
-        if not answer.accepted:
-            raise Refused(Code(answer.code or Code.INTERNAL_ERROR), answer.reason, advice=answer.advice or None)
-        return answer
-
     async def _raise_limits(self, run: str, wanted: Limits, tenant: str, project: str) -> None:
         """A run that was there may have lower limits: raise those, and leave the others."""
         async with self._confirmed(run, tenant, project) as found:
             now, closed = found.limits, found.status in CLOSED_RUN
-        if not closed and (larger := raised(now, wanted)) != now:
+        larger = raised(now, wanted)
+        if not closed and larger != now:
             await self.set_limits(run, larger, tenant=tenant, project=project)
 
     def _find(self, run: str, tenant: str, project: str) -> RunState:
         """The run as it is in memory, or a copy of it: nothing that readers do may move it."""
-        stream = run_stream(run)
-        found = self._host.owner.state.run_of(stream) or self._host.recovery.peek(stream)
-        if found is None or (found.tenant, found.project) != (tenant, project):
-            raise Refused(Code.NOT_FOUND, f"there is no run {run} in {tenant}/{project}")
-        return found
+        return _mine(self._host.find(run_stream(run)), run, tenant, project)
 
     @asynccontextmanager
     async def _confirmed(self, run: str, tenant: str, project: str) -> AsyncIterator[RunState]:
-        """The run between two batches, when everything in it is surely in the log."""
-        async with self._host.owner.between_batches:
-            if self._host.failure.done():
-                raise self._host.failure.result()
-            yield self._find(run, tenant, project)
+        """The run when everything in it is surely in the log."""
+        async with self._host.confirmed(run_stream(run)) as found:
+            yield _mine(found, run, tenant, project)
+
+    async def _fresh(self) -> Queries:
+        return await self._host.first(self._host.tables.fresh())
+
+    async def _first(self, wanted: Coroutine[object, object, bool]) -> bool:
+        return await self._host.first(wanted)
+
+
+def _mine(found: RunState | None, run: str, tenant: str, project: str) -> RunState:
+    if found is None or not found.exists or (found.tenant, found.project) != (tenant, project):
+        raise Refused(Code.NOT_FOUND, f"there is no run {run} in {tenant}/{project}")
+    return found
 
 
 async def _result(future: asyncio.Future[RunResult]) -> RunResult:

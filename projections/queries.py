@@ -43,16 +43,40 @@ class Queries:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    def list_runs(self, tenant: str, project: str, *, limit: int = 50, status: RunStatus | None = None) -> list[RunRow]:
-        """The newest `limit` runs, the newest first."""
-        return self._select(
-            RunRow,
-            tenant,
-            project,
-            {"status": status},
-            order=("-started_ms", "run"),
-            limit=limit,
-        )
+    def list_runs(
+        self,
+        tenant: str,
+        project: str | None,
+        *,
+        limit: int = 50,
+        status: RunStatus | None = None,
+        behind: tuple[int, str] | None = None,
+    ) -> list[RunRow]:
+        """The newest `limit` runs of a project, or of all projects of the tenant, the newest first; those of one moment
+        by id. `behind`: begin behind the run that began then (milliseconds) and has this id."""
+        with self._tables.reading() as connection:
+            session = self._tables.live(connection, self._tables.view_of(RunRow))
+            columns = session.columns(RunRow)
+            where = [columns["tenant"] == tenant]
+            where += [] if project is None else [columns["project"] == project]
+            where += [] if status is None else [columns["status"] == status]
+            if behind is not None:
+                started_ms, run = behind
+                same = sa.and_(columns["started_ms"] == started_ms, columns["run"] > run)
+                where.append(sa.or_(columns["started_ms"] < started_ms, same))
+            statement = sa.select(session.tables.table(RunRow)).where(*where)
+            order = (columns["started_ms"].desc(), columns["run"])
+            return session.fetch(RunRow, statement.order_by(*order).limit(limit))
+
+    def projects_with_runs(self, *, limit: int = 10) -> list[tuple[str, str]]:
+        """Tenants and projects that have runs, whoever they are. For the operator of the tables, who may read all of
+        them anyway; nothing that answers a tenant calls this."""
+        with self._tables.reading() as connection:
+            session = self._tables.live(connection, self._tables.view_of(RunRow))
+            columns = session.columns(RunRow)
+            places = sa.select(columns["tenant"], columns["project"]).distinct()
+            found = connection.execute(places.order_by(columns["tenant"], columns["project"]).limit(limit))
+            return [(str(tenant), str(project)) for tenant, project in found]
 
     def get_run(self, tenant: str, project: str, run: str) -> RunRow | None:
         """A run; None when this tenant and project have none of this id."""

@@ -1,148 +1,172 @@
-"""The embedded host: one data folder, one process with all actors, no server (`docs/design/architecture.md`, section
-3.8).
+"""The embedded host: the processes on one data folder, no server (`docs/design/architecture.md`, section 3.8).
 
-    commands → owner → events → outputs → queue → workers → commands
-                          └→ projector (a process of its own) → tables
+Every process is a member: it appends commands, follows runs and hosts workers. One of them is the owner too: it
+decides. When the owner ends, however it ends, another member takes over.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable
-from functools import partial
-from typing import Literal, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from typing import Final, Literal, TypeVar
 
 import structlog
 
-from dagbok.agents.faultpoints import CHUNKS_WRITTEN, reach
-from dagbok.agents.hosting.children import ProjectorChild
 from dagbok.agents.hosting.folder import DataFolder
-from dagbok.agents.hosting.identity import new_process_id
-from dagbok.agents.hosting.locks import FileLock, ProcessLocks
-from dagbok.agents.hosting.undertaker import Undertaker
-from dagbok.agents.queue import MemoryQueue
-from dagbok.agents.scheduler.clockwork import Clockwork
-from dagbok.agents.scheduler.dispatch.dispatcher import Dispatcher
+from dagbok.agents.hosting.lazy_tables import LazyTables
+from dagbok.agents.hosting.locks import FileLock
+from dagbok.agents.hosting.membership import Membership
+from dagbok.agents.hosting.ownership import Ownership, ProjectorPlace
+from dagbok.agents.hosting.presence import OwnerSeen, look_at_owner
+from dagbok.agents.hosting.services import Services
+from dagbok.agents.hosting.tail import Tail
+from dagbok.agents.hosting.watching import Watcher, Watchers
 from dagbok.agents.scheduler.outputs import SchedulerOutputs
-from dagbok.agents.scheduler.owner import Owner
+from dagbok.agents.scheduler.owner import Owner, error_is_doubt
 from dagbok.agents.scheduler.recover import Recovery
-from dagbok.agents.scheduler.timers import Timers
-from dagbok.agents.tracing.owner import Tracing
+from dagbok.agents.tracing.switch import check as check_tracing
 from dagbok.agents.workers.definitions import Registry
-from dagbok.agents.workers.outbox import Outbox
-from dagbok.agents.workers.process import WorkerProcess
-from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.events.codes import Code
-from dagbok.events.envelope import Answer, Command, Reply
-from dagbok.events.errors import FolderBusy, InvalidInput
-from dagbok.events.log.clock import system_ms
-from dagbok.events.log.port import Log
-from dagbok.events.log.sqlite import SqliteLog
-from dagbok.projections.artifacts.local import local_store
-from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
-from dagbok.projections.snapshots.keeper import DUE_BYTES, SnapshotKeeper
-from dagbok.projections.snapshots.slots import FileSlots
+from dagbok.events.envelope import Answer, Command
+from dagbok.events.errors import DagbokError, FolderBusy, InvalidInput
+from dagbok.projections.snapshots.keeper import DUE_BYTES
+from dagbok.projections.task_graph.state import RunState
 
 logger = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-ProjectorPlace = Literal["process", "none"]
-PARTITION = 0
-STOP_GRACE_S = 10.0
-USE_INSIDE = "use it inside its `async with` block, from the event loop that opened it"
+Own = Literal["auto", "must", "never"]
+"""Whether a process owns its folder: as soon as it is free, at once or not at all, or never."""
+
+STOP_GRACE_S: Final = 10.0
+RETRY_S: Final = 1.0
+"""How often a member looks whether the folder has become free."""
+GLANCES, GLANCE_S = 5, 0.02
+"""Somebody who only looks who owns the folder holds up its lock for a moment."""
+USE_INSIDE: Final = "use it inside its `async with` block, from the event loop that opened it"
 
 
 class EmbeddedHost:
-    """All actors of a data folder. `start` makes this process its owner; `close` hands everything back."""
+    """This process on a data folder. `start` joins; `close` hands everything back."""
 
     def __init__(
         self,
         folder: DataFolder,
         registry: Registry,
         *,
+        own: Own = "auto",
         projector: ProjectorPlace = "process",
         snapshot_bytes: int = DUE_BYTES,
     ) -> None:
         """Raises `StorageFailed`, `LogCorrupt`, `FormatTooNew` or `FolderBusy` when the folder cannot be used."""
-        self._tracing = Tracing()
-        folder.prepare()
-        self.folder, self.process = folder, new_process_id()
-        self.log = SqliteLog.open(folder.log)
-        self.store = local_store(folder.artifacts)
-        self.reader = ArtifactReader(self.log, self.store)
-        self.queue = MemoryQueue()
-        self._lock = FileLock(folder.scheduler_lock, self.process)
-        self._locks = ProcessLocks(folder.processes, self.process)
-        self._timers = Timers()
-        self._dispatcher = Dispatcher(self.queue, self.log, time.monotonic)
-        self.outputs = SchedulerOutputs(self.queue, self._dispatcher, self._timers)
-        self.recovery = Recovery(self.log, PARTITION, keeper_of(folder, self.log, snapshot_bytes), log_refuses=True)
-        self.owner = Owner(self.log, PARTITION, self.recovery, self.outputs, system_ms, self.process)
-        self.workers = WorkerProcess(
-            registry, self.queue, self.log, self.reader, process=self.process, clock=system_ms, now_s=time.monotonic
-        )
-        self._client_address = f"client/{self.process}"
-        self._outbox = Outbox(self.log, self._client_address, time.monotonic)
-        self._projector = projector
-        self._services: list[asyncio.Task[None]] = []
-        self._projecting: asyncio.Task[None] | None = None
+        check_tracing()
+        self._own, self._projector, self._snapshot_bytes = own, projector, snapshot_bytes
         self._loop = asyncio.get_running_loop()
-        self.failure: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        self.failure: asyncio.Future[BaseException] = self._loop.create_future()
+        self.member = Membership(folder, registry)
+        self.folder, self.process = self.member.folder, self.member.process
+        self.log, self.store, self.reader = self.member.log, self.member.store, self.member.reader
+        self.queue, self.workers = self.member.queue, self.member.workers
+        self.tables = LazyTables(folder, self.log)
+        self._lock = FileLock(folder.scheduler_lock, self.process)
+        self._watchers = Watchers()
+        self._tail = Tail(folder, self.log, self._watchers, time.monotonic)
+        self._services, self._seeking = Services(self.failure), Services(self.failure)
+        self._following = Services(self.failure)
+        self._ownership: Ownership | None = None
+        self.owned = asyncio.Event()
+        """Set as soon as this process decides."""
 
     async def start(self, pools: Iterable[str]) -> None:
-        """Become the owner, fold the log, and serve the pools. Raises `FolderBusy` when another process is the
-        owner."""
-        if not self._lock.try_acquire():
-            raise FolderBusy(busy_message(self.folder, self._lock))
-        self._locks.acquire()
-        self.queue.listen(self._client_address, self._replied)
-        clockwork = Clockwork(
-            self.log,
-            PARTITION,
-            self.owner,
-            self.outputs,
-            self._dispatcher,
-            self._timers,
-            process=self.process,
-            clock=system_ms,
-            now_s=time.monotonic,
-        )
-        self._tracing.begin(self.log, PARTITION, self.outputs)
-        self._serve(self.owner.run())
-        await self.first(self.owner.recovered.wait())
-        self._serve(clockwork.run())
-        self._serve(self._outbox.run())
-        self._serve(Undertaker(self.log, PARTITION, self.owner, self._locks, self.process).run())
-        if self._projector == "process":
-            self._projecting = asyncio.create_task(ProjectorChild(self.folder).run())
-        self.workers.start(pools)
-        for service in self.workers.services:
-            service.add_done_callback(self._ended)
+        """Join the folder and serve the pools; be its owner when it is free, after folding its log. Raises `FolderBusy`
+        when this process must be the owner and another one is."""
+        if self._own == "never":
+            await self._begin(joins=True)
+        elif await self._acquire():
+            await self._begin(joins=False)
+            await self._take_over()
+        elif self._own == "must":
+            raise FolderBusy(str(self.owner_seen()))
+        else:
+            await self._begin(joins=True)
+            logger.info("folder.joined", process=self.process, owner=str(self.owner_seen()))
+            self._seeking.serve(self._seek())
+        self.member.work(pools, self._services)
+
+    @property
+    def owns(self) -> bool:
+        """Whether this process decides."""
+        return self._ownership is not None
+
+    def owner_seen(self) -> OwnerSeen:
+        """Who owns the folder now, and whether it shows that it lives."""
+        return look_at_owner(self.folder)
 
     async def ask(self, command: Command) -> Answer:
-        """Send a client's command and wait for its answer."""
-        return await self.first(self._outbox.ask(command))
+        """Send a client's command and wait for its answer, whichever process decides it."""
+        return await self.first(self.member.ask(command))
+
+    def find(self, stream: str) -> RunState | None:
+        """A run as it stands, to be shown: of an owner, what was just decided may still be on its way to the disk.
+        Blocks while a run that nobody has looked at is read."""
+        if self._ownership is None:
+            return self._tail.find(stream)
+        return self._ownership.owner.state.run_of(stream) or self._ownership.recovery.peek(stream)
+
+    @asynccontextmanager
+    async def confirmed(self, stream: str) -> AsyncIterator[RunState | None]:
+        """A run when everything in it is surely in the log, at least as new as what this process was answered."""
+        ownership = self._ownership
+        if ownership is None:
+            found = await self._tail.found(stream)
+            if self._ownership is None:
+                self._check()
+                yield found
+                return
+            ownership = self._ownership
+        async with ownership.owner.between_batches:
+            self._check()
+            yield self.find(stream)
+
+    def watch(self, stream: str, watcher: Watcher) -> Callable[[], None]:
+        """Tell `watcher` whenever something of a run is confirmed, once it was looked at; the result ends it."""
+        return self._watchers.add(stream, watcher)
+
+    @property
+    def owner(self) -> Owner:
+        """Of a process that owns its folder. Raises `FolderBusy` in others, as do the next two."""
+        return self._owned.owner
+
+    @property
+    def outputs(self) -> SchedulerOutputs:
+        """What leaves the owner."""
+        return self._owned.outputs
+
+    @property
+    def recovery(self) -> Recovery:
+        """What the owner folds with."""
+        return self._owned.recovery
 
     async def close(self) -> None:
-        """Hand back what runs, see it decided, and release the folder. Idempotent."""
-        if not self.failure.done():
-            await self.workers.stop(STOP_GRACE_S)
-        else:
-            await self.workers.stop(0)
-        services = [*self._services, *([self._projecting] if self._projecting is not None else [])]
-        for service in services:
-            service.cancel()
-        await asyncio.gather(*services, return_exceptions=True)
-        self._services, self._projecting = [], None
-        await self.recovery.settled()
-        await self._tracing.close()
+        """Hand back what runs, see it decided, and leave the folder. Idempotent."""
+        # When the owner leaves at the same time, this process decides itself what it hands back: it still tries.
+        await self.workers.stop(0 if self.failure.done() else STOP_GRACE_S)
+        await self._seeking.end()
+        ownership, self._ownership = self._ownership, None
+        if ownership is not None:
+            await ownership.end()
+        self._lock.release()
+        if ownership is not None:
+            await ownership.flush()
         if not self.failure.done():
             # Whoever still waits, or asks later, is told.
             self.failure.set_result(InvalidInput("this Dagbok is closed", code=Code.USAGE, advice=USE_INSIDE))
-        await self.log.close()
-        self._locks.release()
-        self._lock.release()
+        await self._following.end()
+        await self._services.end()
+        await self.tables.close()
+        await self.member.end()
 
     async def first(self, wanted: Coroutine[object, object, T]) -> T:
         """The result of `wanted`, unless the host fails or closes first: then its error."""
@@ -158,41 +182,64 @@ class EmbeddedHost:
         finally:
             task.cancel()
 
-    def _serve(self, service: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(service)
-        task.add_done_callback(self._ended)
-        self._services.append(task)
+    @property
+    def _owned(self) -> Ownership:
+        if self._ownership is None:
+            raise FolderBusy(f"this process does not decide: {self.owner_seen()}")
+        return self._ownership
 
-    def _ended(self, service: asyncio.Task[None]) -> None:
-        if service.cancelled() or self.failure.done():
-            return
-        error = service.exception()
-        if error is not None:
-            logger.error("host.failed", error=str(error), exc_info=error)
-            self.failure.set_result(error)
+    def _check(self) -> None:
+        if self.failure.done():
+            raise self.failure.result()
 
-    def _replied(self, replies: Iterable[Reply]) -> None:
-        for reply in replies:
-            if isinstance(reply, Answer):
-                self._outbox.answered(reply)
+    async def _begin(self, *, joins: bool) -> None:
+        await self.member.begin(self._services, joins=joins)
+        self._following.serve(self._tail.run())
 
+    async def _acquire(self) -> bool:
+        """Take the lock if no other process is the owner."""
+        for _ in range(GLANCES):
+            if self._lock.try_acquire():
+                return True
+            await asyncio.sleep(GLANCE_S)
+        return False
 
-def keeper_of(folder: DataFolder, log: Log, due_bytes: int = DUE_BYTES) -> SnapshotKeeper:
-    """The snapshots of a data folder; `due_bytes` as in `SnapshotKeeper`."""
-    return SnapshotKeeper(
-        log,
-        PARTITION,
-        local_store(folder.snapshots).within(SNAPSHOT_CHUNKS),
-        FileSlots(folder.snapshots, PARTITION),
-        due_bytes=due_bytes,
-        before_manifest=partial(reach, CHUNKS_WRITTEN),
-    )
+    async def _seek(self) -> None:
+        """Until this process is the owner."""
+        while True:
+            try:
+                if self._lock.try_acquire():
+                    await self._take_over()
+                    return
+            except (DagbokError, OSError) as error:
+                if not error_is_doubt(error):
+                    raise
+                logger.warning("folder.not_taken_over", error=str(error))
+            await asyncio.sleep(RETRY_S)
 
+    async def _take_over(self) -> None:
+        """Fold and decide. When that fails the folder is free again, for this process or another."""
+        begun_s = time.monotonic()
+        failed: asyncio.Future[BaseException] = self._loop.create_future()
+        ownership = Ownership(self.member, failed, projector=self._projector, snapshot_bytes=self._snapshot_bytes)
+        try:
+            await ownership.begin()
+            async with ownership.owner.between_batches:
+                self._ownership = ownership
+                ownership.outputs.watch(self._watchers.confirmed)
+                self._watchers.tell_all(self.find)
+        except BaseException:
+            self._ownership = None
+            await ownership.end()
+            self._lock.release()
+            raise
+        failed.add_done_callback(self._fail)
+        ownership.go_on()
+        self.owned.set()
+        await self._following.end()
+        self._tail.forget()
+        logger.info("folder.owned", process=self.process, folded_s=round(time.monotonic() - begun_s, 3))
 
-def busy_message(folder: DataFolder, lock: FileLock) -> str:
-    """Who owns the folder, since when."""
-    holder = lock.holder()
-    if holder is None:
-        return f"another process owns {folder.root}"
-    since_s = max(0, time.time_ns() // 1_000_000 - holder.since_ms) // 1000
-    return f"process {holder.pid} has owned {folder.root} for {since_s} s"
+    def _fail(self, failed: asyncio.Future[BaseException]) -> None:
+        if not self.failure.done() and not failed.cancelled():
+            self.failure.set_result(failed.result())

@@ -62,6 +62,11 @@ class DataFolder:
         return self.root / "tables.db"
 
     @property
+    def queue(self) -> Path:
+        """What travels between processes now; can be deleted."""
+        return self.root / "queue.db"
+
+    @property
     def artifacts(self) -> Path:
         """Artifacts too large for the log."""
         return self.root / "artifacts"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from dagbok.agents.hosting.embedded import PARTITION
 from dagbok.agents.hosting.folder import DataFolder
+from dagbok.agents.hosting.snapshots import PARTITION
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.projections.artifacts.local import local_store

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import structlog
@@ -20,6 +20,7 @@ from dagbok.projections.task_graph.state import RunState
 logger = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 5.0
+GLANCE_EVERY_S = 1.0
 
 
 class Locks(Protocol):
@@ -31,11 +32,21 @@ class Locks(Protocol):
 
 
 class Undertaker:
-    """Looks at the locks of all processes that hold claims, at once and then every few seconds."""
+    """Looks at the locks of all processes that hold claims, at once and then every few seconds. `seems_gone` is asked
+    every second whether it is worth to look now: it has to be cheap."""
 
     def __init__(
-        self, log: Log, partition: int, owner: Owner, locks: Locks, process: str, clock: Clock = system_ms
+        self,
+        log: Log,
+        partition: int,
+        owner: Owner,
+        locks: Locks,
+        process: str,
+        clock: Clock = system_ms,
+        *,
+        seems_gone: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._seems_gone = seems_gone
         self._log, self._partition, self._owner = log, partition, owner
         self._locks, self._process, self._clock = locks, process, clock
 
@@ -50,7 +61,14 @@ class Undertaker:
                 if not error_is_doubt(error):
                     raise
                 logger.warning("undertaker.failed", partition=self._partition, error=str(error))
-            await asyncio.sleep(LOOK_EVERY_S)
+            await self._wait()
+
+    async def _wait(self) -> None:
+        left_s = LOOK_EVERY_S
+        while left_s > 0 and not self._seems_gone():
+            pause_s = min(left_s, GLANCE_EVERY_S)
+            await asyncio.sleep(pause_s)
+            left_s -= pause_s
 
     async def _look(self) -> None:
         async with self._owner.between_batches:

@@ -64,7 +64,6 @@ async def _send(settings: Settings, name: str, make: Make) -> tuple[RunRow, Answ
     async with reading(settings) as found:
         run = found.find_run(name)
         command = make(found, run)
-        since = found.queries.position()
     sender = Sender(settings.tenant, settings.project, f"user:{settings.user}")
     envelope = run_command(sender, run.stream, command, id=secrets.token_hex(16), now_ms=system_ms())
-    return run, await decide_once(found.folder, envelope, since=since)
+    return run, await decide_once(found.folder, envelope)

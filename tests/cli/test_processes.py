@@ -57,13 +57,21 @@ def test_after_kill_9_the_same_command_goes_on(started: subprocess.Popen[str], c
     finish(call, program)
 
 
-def test_a_second_process_is_told_that_the_folder_is_busy(
+def test_the_same_command_in_a_second_terminal_joins_and_goes_on_when_the_first_is_killed(
     started: subprocess.Popen[str], call: Call, program: Program
 ) -> None:
-    said = call(*program.command("--how", "gate", "--count", str(COUNT), "--json"))
-    assert said.status == 5
-    assert said.error["code"] == "folder_busy"
-    assert f"process {started.pid} has owned" in said.error["message"]
+    with begin(*program.command("--how", "gate", "--count", str(COUNT), "--json")) as second:
+        eventually(lambda: len(program.calls()) == COUNT)  # two in each terminal
+        started.kill()
+        started.communicate(timeout=LIMIT_S)
+        program.open_gate()
+        out, _ = second.communicate(timeout=LIMIT_S)
+    assert second.returncode == 0
+    told = json.loads(out)
+    assert (told["status"], told["resumed"]) == ("succeeded", True)
+    calls = Counter(program.calls())
+    assert [calls[f"part-{number:02}"] for number in (0, 1)] == [1, 1]
+    assert len(call(*program.look("ls", "--json")).json) == 1
 
 
 def test_a_run_is_steered_and_followed_while_its_owner_lives(

@@ -79,10 +79,10 @@ async def waiting_run(folder: Path) -> str:
         return await dagbok.start(spec("waits"))
 
 
-async def test_the_second_process_is_told_who_owns_the_folder(tmp_path: Path) -> None:
+async def test_who_must_own_the_folder_is_told_who_does(tmp_path: Path) -> None:
     async with owning(tmp_path) as process:
         with pytest.raises(FolderBusy, match=f"process {process.pid} has owned"):
-            async with Dagbok.embedded(tmp_path, projector="none"):
+            async with Dagbok.embedded(tmp_path, own="must", projector="none"):
                 pass
     async with hosted(tmp_path, waits):
         pass
@@ -91,7 +91,7 @@ async def test_the_second_process_is_told_who_owns_the_folder(tmp_path: Path) ->
 async def test_a_second_host_in_the_same_process_is_refused_too_and_disturbs_nothing(tmp_path: Path) -> None:
     async with hosted(tmp_path, waits) as dagbok:
         with pytest.raises(FolderBusy):
-            async with Dagbok.embedded(tmp_path, projector="none"):
+            async with Dagbok.embedded(tmp_path, own="must", projector="none"):
                 pass
         run = await dagbok.start(spec("waits"))
         assert (await dagbok.cancel(run)).accepted
@@ -129,7 +129,7 @@ async def test_a_stopped_owner_is_named_and_nothing_is_lost_when_it_goes_on(tmp_
         with pytest.raises(FolderBusy, match=f"owner not responding: process {process.pid}"):
             await decide_once(DataFolder(tmp_path), command(run, PauseRun()), patience_s=0.3)
         with pytest.raises(FolderBusy):
-            async with Dagbok.embedded(tmp_path, projector="none"):
+            async with Dagbok.embedded(tmp_path, own="must", projector="none"):
                 pass
         process.send_signal(signal.SIGCONT)
         # The pause that nobody waited for is decided before what comes now.

@@ -1,0 +1,140 @@
+"""What can be told to a run that exists. Each method is one command: whichever process owns the data folder decides it,
+and its answer says which events came of it and where they stand in the log."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from dagbok.agents.hosting.embedded import EmbeddedHost
+from dagbok.agents.workers.definitions import Registry
+from dagbok.agents.workers.encode import encode_spec
+from dagbok.events.codes import Code
+from dagbok.events.envelope import Answer, Sender, run_command
+from dagbok.events.errors import Refused
+from dagbok.events.ids import run_stream
+from dagbok.events.log.clock import system_ms
+from dagbok.events.run.commands import (
+    AmendRun,
+    CancelRun,
+    CancelTask,
+    PauseRun,
+    ResolveBlock,
+    ResumeRun,
+    RetryTask,
+    RunCommand,
+    SetLimits,
+    SupersedeTask,
+)
+from dagbok.events.run.values import FailurePolicy, Limits, VerifierPin
+from dagbok.events.specs import TaskSpec
+
+DEFAULT_TENANT = "local"
+DEFAULT_PROJECT = "default"
+
+
+class Steering:
+    """Every method raises `Refused` with the reason when the command is refused; of a foreign run, as of one that is
+    not there, `not_found`."""
+
+    def __init__(self, host: EmbeddedHost, registry: Registry, *, pool: str, user: str) -> None:
+        """`registry`: whose verifiers runs are bound to; `pool`: where tasks go that name none; `user`: in whose name
+        commands are sent."""
+        self._host, self._registry, self._pool, self._user = host, registry, pool, user
+
+    async def pause(
+        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
+    ) -> Answer:
+        """No attempt starts until `resume`; what runs may finish."""
+        return await self._send(run, PauseRun(reason), tenant, project)
+
+    async def resume(
+        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
+    ) -> Answer:
+        """Go on after `pause`."""
+        return await self._send(run, ResumeRun(reason), tenant, project)
+
+    async def cancel(
+        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
+    ) -> Answer:
+        """End the run: its attempts are closed, its open tasks cancelled; `wait` returns a result that says so."""
+        return await self._send(run, CancelRun(reason), tenant, project)
+
+    async def cancel_task(
+        self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
+    ) -> Answer:
+        """End one branch: the task and what was created below it, as far as nothing else waits for that."""
+        return await self._send(run, CancelTask(task, reason), tenant, project)
+
+    async def resolve(
+        self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, note: str = ""
+    ) -> Answer:
+        """A blocked task may run again; `note` reaches its worker."""
+        return await self._send(run, ResolveBlock(task, note), tenant, project)
+
+    async def retry(
+        self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, note: str = ""
+    ) -> Answer:
+        """A failed task runs again, with all its attempts; a run that failed goes on. `note` reaches its worker."""
+        return await self._send(run, RetryTask(task, note), tenant, project)
+
+    async def supersede(
+        self,
+        run: str,
+        task: str,
+        replacement: TaskSpec,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        project: str = DEFAULT_PROJECT,
+        expected_graph_revision: int | None = None,
+    ) -> Answer:
+        """Put another task in the place of one that is not verified: those that wait for the old one wait for it.
+
+        A replacement without an id gets a fresh one. `expected_graph_revision`: refuse (`version_conflict`) when the
+        graph has changed since.
+        """
+        spec = encode_spec(replacement, derived_id=secrets.token_hex(16), pool=self._pool)
+        return await self._send(run, SupersedeTask(task, spec, expected_graph_revision), tenant, project)
+
+    async def amend(
+        self,
+        run: str,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        project: str = DEFAULT_PROJECT,
+        verifiers: Mapping[str, VerifierPin] | None = None,
+        failure_policy: FailurePolicy | None = None,
+        max_depth: int | None = None,
+        max_decompositions: int | None = None,
+        reason: str = "",
+    ) -> Answer:
+        """Change what the run is bound to, on record; what is not named stays as it is.
+
+        `verifiers`: by key, what the run is bound to from now on; `pins` has those of this program. Reviews that run
+        under a verifier that changes begin anew.
+        """
+        command = AmendRun(dict(verifiers or {}), failure_policy, max_depth, max_decompositions, reason)
+        return await self._send(run, command, tenant, project)
+
+    async def set_limits(
+        self, run: str, limits: Limits, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT
+    ) -> Answer:
+        """Raise limits; none may become smaller."""
+        return await self._send(run, SetLimits(limits), tenant, project)
+
+    def pins(self, *keys: str) -> Mapping[str, VerifierPin]:
+        """The verifiers of this program as a run can be bound to them; of these keys, or all. Raises `Refused`
+        (`verifier_unavailable`)."""
+        found = self._registry.pins()
+        for key in keys:
+            if key not in found:
+                raise Refused(Code.VERIFIER_UNAVAILABLE, f"this program has no verifier {key!r}")
+        return {key: found[key] for key in keys} if keys else found
+
+    async def _send(self, run: str, command: RunCommand, tenant: str, project: str) -> Answer:
+        sender = Sender(tenant, project, f"user:{self._user}")
+        envelope = run_command(sender, run_stream(run), command, id=secrets.token_hex(16), now_ms=system_ms())
+        answer = await self._host.ask(envelope)
+        if not answer.accepted:
+            raise Refused(Code(answer.code or Code.INTERNAL_ERROR), answer.reason, advice=answer.advice or None)
+        return answer
