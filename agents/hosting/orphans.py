@@ -12,7 +12,7 @@ from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.orphans import GRACE_S, OrphanReport, Reference, collect_orphans
 from dagbok.projections.artifacts.references import stored_references
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
-from dagbok.projections.snapshots.manifest import roots_of
+from dagbok.projections.snapshots.roots import roots_of
 from dagbok.projections.snapshots.slots import FileSlots
 
 
@@ -30,7 +30,8 @@ async def collect(folder: DataFolder, *, grace_s: float = GRACE_S, dry_run: bool
             return asyncio.run_coroutine_threadsafe(stored_references(log, PARTITION), loop).result()
 
         def needed() -> set[Reference]:
-            return {(SNAPSHOT_CHUNKS, key.sha256) for key in roots_of(FileSlots(folder.snapshots, PARTITION))}
+            parts = local_store(folder.snapshots).within(SNAPSHOT_CHUNKS)
+            return {(SNAPSHOT_CHUNKS, key.sha256) for key in roots_of(FileSlots(folder.snapshots, PARTITION), parts)}
 
         now_ms = system_ms()
         reports = []

@@ -149,6 +149,8 @@ class Owner:
         return self.state.position.last_command_offset + 1
 
     async def _decide(self, records: Sequence[StoredRecord]) -> list[Decided]:
+        # The key of a record is a hint here: `handle` brings back whatever a command really is about.
+        await self._recovery.warm(self.state, [record.key for record in records])
         batch: list[Decided] = []
         raw_bytes = 0
         for record in records:

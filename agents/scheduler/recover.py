@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import structlog
@@ -37,6 +37,10 @@ class Keeper(Protocol):
         """Bring a run back into memory before something is decided or folded for it."""
         ...
 
+    async def warm(self, state: PartitionState, streams: Iterable[str]) -> None:
+        """`thaw` all these without holding up other tasks; the state stands still meanwhile."""
+        ...
+
     def peek(self, stream: str) -> RunState | None:
         """A copy of a run that is kept outside of memory, for readers; none when it is not."""
         ...
@@ -64,6 +68,9 @@ class NoSnapshots:
         return PartitionState(self._partition)
 
     def thaw(self, state: PartitionState, stream: str) -> None:
+        """Every run is in memory."""
+
+    async def warm(self, state: PartitionState, streams: Iterable[str]) -> None:
         """Every run is in memory."""
 
     def peek(self, stream: str) -> RunState | None:
@@ -102,9 +109,8 @@ class Recovery:
                     f"events[{self._partition}] was altered: a record behind offset {position.head_offset} does not "
                     "follow on those before it"
                 )
+            await self._keeper.warm(state, [stream for commit in commits if (stream := commit.seal.stream) is not None])
             for commit in commits:
-                if commit.seal.stream is not None:
-                    self._keeper.thaw(state, commit.seal.stream)
                 events = decode_body(commit.stored_body, commit.seal.codec, commit.seal.raw_size)
                 apply(state, commit, events)
                 self._keeper.note(state, commit.seal.stream, events, len(commit.stored_body))
@@ -121,6 +127,10 @@ class Recovery:
     def thaw(self, state: PartitionState, stream: str) -> None:
         """See `Keeper.thaw`."""
         self._keeper.thaw(state, stream)
+
+    async def warm(self, state: PartitionState, streams: Iterable[str]) -> None:
+        """See `Keeper.warm`."""
+        await self._keeper.warm(state, streams)
 
     def peek(self, stream: str) -> RunState | None:
         """See `Keeper.peek`."""

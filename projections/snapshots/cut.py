@@ -9,6 +9,7 @@ from dagbok.events.rule import Position
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.snapshots.fold import fold_name
+from dagbok.projections.snapshots.index import Listed, Listing
 from dagbok.projections.snapshots.manifest import Manifest, RunParts
 from dagbok.projections.snapshots.parts import (
     SEGMENT_TASKS,
@@ -20,10 +21,11 @@ from dagbok.projections.task_graph.state import RunState
 
 
 class RunCut(msgspec.Struct, frozen=True):
-    """The changed parts of a run: its head, and segments by number."""
+    """The changed parts of a run: its head, and segments by number, out of `segment_count`."""
 
     head: bytes
     segments: dict[int, bytes]
+    segment_count: int
     closed_ms: int
     seq: int
 
@@ -49,15 +51,27 @@ def cut(state: PartitionState, changed: dict[str, set[int]]) -> Cut:
     )
 
 
-def write_parts(cut: Cut, before: Manifest | None, store: ScopedArtifacts) -> tuple[Manifest, int]:
-    """Store the parts (blocking) and return the manifest that names them, with the bytes written. It takes over from
-    the snapshot before what did not change."""
+class Written(msgspec.Struct, frozen=True):
+    """A manifest whose parts are all stored, the bytes that were written, and what is listed in new chunks."""
+
+    manifest: Manifest
+    size_bytes: int
+    moved: dict[str, Listed]
+
+
+def write_parts(cut: Cut, before: Manifest | None, listing: Listing, store: ScopedArtifacts) -> Written:
+    """Store the parts (blocking). The manifest takes over from the snapshot before what did not change."""
     size_bytes = len(cut.remembered)
     runs = {} if before is None else dict(before.runs)
+    chunks, moved = listing.chunks(() if before is None else before.closed, cut.runs, store)
+    for stream in moved:
+        runs.pop(stream, None)
     for stream, run in cut.runs.items():
-        known = runs.get(stream)
+        known = listing.known(stream, runs)
         segments = {} if known is None else dict(enumerate(known.segments))
         segments |= {number: _put(store, data) for number, data in run.segments.items()}
+        if segments.keys() != set(range(run.segment_count)):
+            raise LookupError(f"the snapshot before does not have all that is unchanged of {stream}")
         ordered = tuple([segments[number] for number in sorted(segments)])
         runs[stream] = RunParts(_put(store, run.head), ordered, run.closed_ms, run.seq)
         size_bytes += len(run.head) + sum([len(data) for data in run.segments.values()])
@@ -69,8 +83,9 @@ def write_parts(cut: Cut, before: Manifest | None, store: ScopedArtifacts) -> tu
         clock_ms=cut.clock_ms,
         remembered=_put(store, cut.remembered),
         runs=runs,
+        closed=chunks,
     )
-    return manifest, size_bytes
+    return Written(manifest, size_bytes, moved)
 
 
 def _cut_run(run: RunState, segments: set[int]) -> RunCut:
@@ -78,7 +93,7 @@ def _cut_run(run: RunState, segments: set[int]) -> RunCut:
     encoded = {
         number: encode_segment(nodes[number * SEGMENT_TASKS : (number + 1) * SEGMENT_TASKS]) for number in segments
     }
-    return RunCut(encode_head(run), encoded, run.closed_ms, run.stream_seq)
+    return RunCut(encode_head(run), encoded, -(-len(nodes) // SEGMENT_TASKS), run.closed_ms, run.stream_seq)
 
 
 def _put(store: ScopedArtifacts, data: bytes) -> ArtifactKey:

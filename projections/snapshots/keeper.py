@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
@@ -13,10 +14,12 @@ from dagbok.events.log.port import COMMANDS, Log
 from dagbok.events.run.events import Event
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
-from dagbok.projections.snapshots.cut import Cut, cut, write_parts
+from dagbok.projections.snapshots.cut import Cut, Written, cut, write_parts
 from dagbok.projections.snapshots.dirty import DirtySegments
+from dagbok.projections.snapshots.index import ColdRuns, Listing
 from dagbok.projections.snapshots.loader import UNREADABLE, load_run, load_state, read_manifests
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, encode_manifest
+from dagbok.projections.snapshots.roots import parts_of, stale_parts
 from dagbok.projections.snapshots.sharing import Sharing
 from dagbok.projections.task_graph.state import RunState
 
@@ -51,7 +54,7 @@ class SnapshotKeeper:
         self._dirty = DirtySegments()
         self._newest: Manifest | None = None
         self._older: Manifest | None = None
-        self._cold: dict[str, RunParts] = {}
+        self._cold = ColdRuns()
         self._writing: asyncio.Task[None] | None = None
 
     async def load(self) -> PartitionState:
@@ -68,31 +71,50 @@ class SnapshotKeeper:
                 self._newest, self._older = newest, manifests[0] if manifests else None
                 state, self._cold = loaded
                 return state
-        self._newest, self._older, self._cold = None, None, {}
+        self._newest, self._older, self._cold = None, None, ColdRuns()
         return PartitionState(self._partition)
 
     def thaw(self, state: PartitionState, stream: str) -> None:
         """Bring a run back into memory. Raises `StorageFailed` when its parts are damaged: then the snapshot is given
         up, and folding anew gives the run."""
-        parts = self._cold.get(stream)
-        if parts is None:
-            return
-        try:
-            state.runs[stream] = load_run(parts, self._store, Sharing())
-        except UNREADABLE as error:
-            for slot in (0, 1):
-                self._slots.clear(slot)
-            raise StorageFailed(f"the snapshot of {stream} is damaged: {error}") from error
-        del self._cold[stream]
+        if stream in self._cold:
+            with self._giving_up(stream):
+                self._take_back(state, stream, self._load(stream))
+
+    async def warm(self, state: PartitionState, streams: Iterable[str]) -> None:
+        """`thaw` what `streams` name, in a thread: a large run takes long to decode. The state stands still meanwhile,
+        as between two batches."""
+        for stream in streams:
+            if stream in self._cold:
+                with self._giving_up(stream):
+                    self._take_back(state, stream, await asyncio.to_thread(self._load, stream))
 
     def peek(self, stream: str) -> RunState | None:
         """A copy of a run that lies as parts, for readers; none when it does not. Raises like `thaw`, but gives nothing
         up."""
-        parts = self._cold.get(stream)
         try:
-            return None if parts is None else load_run(parts, self._store, Sharing())
+            loaded = self._load(stream)
         except UNREADABLE as error:
-            raise StorageFailed(f"the snapshot of {stream} is damaged: {error}") from error
+            raise _damaged(stream, error) from error
+        return None if loaded is None else loaded[1]
+
+    def _load(self, stream: str) -> tuple[RunParts, RunState] | None:
+        parts = self._cold.find(self._store, stream)
+        return None if parts is None else (parts, load_run(parts, self._store, Sharing()))
+
+    def _take_back(self, state: PartitionState, stream: str, loaded: tuple[RunParts, RunState] | None) -> None:
+        if loaded is not None:
+            state.runs[stream] = loaded[1]
+            self._cold.came_back(stream, loaded[0])
+
+    @contextmanager
+    def _giving_up(self, stream: str) -> Iterator[None]:
+        try:
+            yield
+        except UNREADABLE as error:
+            for slot in (0, 1):
+                self._slots.clear(slot)
+            raise _damaged(stream, error) from error
 
     def note(self, state: PartitionState, stream: str | None, events: Sequence[Event], size_bytes: int) -> None:
         """A commit was folded into `state`."""
@@ -107,7 +129,7 @@ class SnapshotKeeper:
         self._evict(state)
         changed = self._dirty.take()
         self._since_bytes = 0
-        self._writing = asyncio.create_task(self._write(cut(state, changed), changed))
+        self._writing = asyncio.create_task(self._write(cut(state, changed), self._cold.listing(), changed))
 
     async def settled(self) -> None:
         """Wait for the snapshot that is being written, if any."""
@@ -120,14 +142,18 @@ class SnapshotKeeper:
         return frozenset(self._cold)
 
     def roots(self) -> Iterator[ArtifactKey]:
-        """Every part that a manifest needs."""
-        for manifest in (self._newest, self._older):
-            if manifest is not None:
-                yield from manifest.needs()
+        """Every part that a manifest needs (blocking)."""
+        for manifest in self._manifests():
+            yield from manifest.needs()
+            for chunk in manifest.closed:
+                yield from parts_of(self._store, chunk)
 
-    async def _write(self, part: Cut, changed: dict[str, set[int]]) -> None:
+    def _manifests(self) -> list[Manifest]:
+        return [manifest for manifest in (self._newest, self._older) if manifest is not None]
+
+    async def _write(self, part: Cut, listing: Listing, changed: dict[str, set[int]]) -> None:
         try:
-            manifest, size_bytes = await asyncio.to_thread(self._store_snapshot, part)
+            written = await asyncio.to_thread(self._store_snapshot, part, listing)
         except BaseException as error:
             # Whatever happened, what had changed still has. The next one is tried when as much again has happened.
             self._dirty.put_back(changed)
@@ -135,7 +161,9 @@ class SnapshotKeeper:
                 raise
             logger.warning("snapshot.failed", partition=self._partition, error=str(error))
         else:
+            manifest, size_bytes = written.manifest, written.size_bytes
             stale, self._older, self._newest = self._older, self._newest, manifest
+            self._cold.written(written.moved, part.runs)
             self._written_bytes = size_bytes
             logger.info("snapshot.written", partition=self._partition, number=manifest.number, size_bytes=size_bytes)
             await self._tidy(stale)
@@ -153,18 +181,16 @@ class SnapshotKeeper:
         except (DagbokError, OSError) as error:
             logger.warning("snapshot.not_tidied", partition=self._partition, error=str(error))
 
-    def _store_snapshot(self, part: Cut) -> tuple[Manifest, int]:
-        manifest, size_bytes = write_parts(part, self._newest, self._store)
+    def _store_snapshot(self, part: Cut, listing: Listing) -> Written:
+        written = write_parts(part, self._newest, listing, self._store)
         self._before_manifest()
-        self._slots.write(manifest.number % 2, encode_manifest(manifest))
-        return manifest, size_bytes
+        self._slots.write(written.manifest.number % 2, encode_manifest(written.manifest))
+        return written
 
     def _forget(self, stale: Manifest) -> None:
         """Remove the parts that only a replaced manifest needed."""
-        needed = {key.sha256 for key in self.roots()}
-        for key in stale.needs():
-            if key.sha256 not in needed:
-                self._store.delete(key.sha256)
+        for sha256 in stale_parts(self._store, stale, *self._manifests()):
+            self._store.delete(sha256)
 
     def _evict(self, state: PartitionState) -> None:
         """Runs that are closed for long, and are as the newest snapshot has them, need no memory."""
@@ -175,4 +201,10 @@ class SnapshotKeeper:
             is_old = 0 < parts.closed_ms < state.clock_ms - self._cold_after_ms
             if is_old and run is not None and run.stream_seq == parts.seq and stream not in self._dirty:
                 del state.runs[stream]
-                self._cold[stream] = parts
+                self._cold.add(stream, parts)
+        for stream in self._cold.leave_again(state.runs, self._dirty.__contains__):
+            del state.runs[stream]
+
+
+def _damaged(stream: str, error: Exception) -> StorageFailed:
+    return StorageFailed(f"the snapshot of {stream} is damaged: {error}")

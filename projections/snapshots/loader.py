@@ -17,6 +17,7 @@ from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.reading import check_head
 from dagbok.projections.snapshots.fold import fold_name
+from dagbok.projections.snapshots.index import ColdRuns, read_chunk
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, decode_manifest
 from dagbok.projections.snapshots.parts import decode_remembered, decode_run
 from dagbok.projections.snapshots.sharing import Sharing
@@ -46,17 +47,19 @@ async def read_manifests(slots: Slots, log: Log, partition: int) -> list[Manifes
 
 def load_state(
     manifest: Manifest, store: ScopedArtifacts, cold_before_ms: int
-) -> tuple[PartitionState, dict[str, RunParts]] | None:
-    """The state, and the runs that were closed before `cold_before_ms`, which stay parts. None when a part is
-    damaged."""
+) -> tuple[PartitionState, ColdRuns] | None:
+    """The state, and the runs that stay parts: those in chunks, and those that were closed before `cold_before_ms`.
+    None when a part that is wanted now, or a chunk, is damaged."""
     try:
         with _no_collection():
             remembered = decode_remembered(read_part(store, manifest.remembered))
             state = PartitionState(manifest.partition, manifest.position, manifest.clock_ms, remembered=remembered)
-            cold, sharing = {}, Sharing()
+            cold, sharing = ColdRuns(), Sharing()
+            for chunk in manifest.closed:
+                cold.add_chunk(chunk.key, read_chunk(store, chunk.key).keys() - manifest.runs.keys())
             for stream, parts in manifest.runs.items():
                 if 0 < parts.closed_ms < cold_before_ms and all(store.exists(key.sha256) for key in parts.needs()):
-                    cold[stream] = parts
+                    cold.add(stream, parts)
                 else:
                     state.runs[stream] = load_run(parts, store, sharing)
             return state, cold

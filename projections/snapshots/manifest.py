@@ -9,11 +9,11 @@ from typing import Protocol
 
 import msgspec
 
-from dagbok.events.errors import FormatTooNew
 from dagbok.events.rule import Position
 from dagbok.projections.artifacts.port import ArtifactKey
 
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
+"""1 listed every run itself; it is read as before."""
 
 
 class RunParts(msgspec.Struct, frozen=True):
@@ -31,8 +31,16 @@ class RunParts(msgspec.Struct, frozen=True):
         yield from self.segments
 
 
+class IndexChunk(msgspec.Struct, frozen=True):
+    """A list of `runs` runs that were closed for long, with their parts: see `index.py`."""
+
+    key: ArtifactKey
+    runs: int
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot of one partition. `number` grows by one; its parity is the slot; `fold` is `fold_name()`."""
+    """A snapshot of one partition. `number` grows by one; its parity is the slot; `fold` is `fold_name()`. `runs` are
+    those that are open or were closed lately; the others stand in the chunks of `closed`."""
 
     v: int = MANIFEST_VERSION
     fold: str
@@ -42,10 +50,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     clock_ms: int
     remembered: ArtifactKey
     runs: dict[str, RunParts]
+    closed: tuple[IndexChunk, ...] = ()
 
     def needs(self) -> Iterator[ArtifactKey]:
-        """Every part that this snapshot needs: the roots of the collection of orphans."""
+        """Every part that this snapshot names itself; what its chunks name, it needs too."""
         yield self.remembered
+        yield from (chunk.key for chunk in self.closed)
         for parts in self.runs.values():
             yield from parts.needs()
 
@@ -72,33 +82,18 @@ def encode_manifest(manifest: Manifest) -> bytes:
     return sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def roots_of(slots: Slots) -> set[ArtifactKey]:
-    """Every part that a manifest needs, whichever fold it is of: what a collection of orphans must leave alone.
-
-    Raises `FormatTooNew` for a whole manifest of an unknown format: nobody can tell what it needs. A damaged one needs
-    nothing any more.
-    """
-    needed: set[ArtifactKey] = set()
-    for data in slots.read():
-        manifest = decode_manifest(data)
-        if manifest is not None:
-            needed.update(manifest.needs())
-        elif _is_whole(data):
-            raise FormatTooNew("there is a snapshot of a format that this dagbok does not know")
-    return needed
-
-
-def _is_whole(data: bytes) -> bool:
+def is_whole(data: bytes) -> bool:
+    """Whether these are the bytes of a manifest as it was written, of whatever version."""
     claimed, _, body = data.partition(b"\n")
     return sha256(body).hexdigest().encode() == claimed
 
 
 def decode_manifest(data: bytes) -> Manifest | None:
     """The manifest, or none when it is damaged or was not written by this version of the format."""
-    if not _is_whole(data):
+    if not is_whole(data):
         return None
     try:
         manifest = msgspec.json.decode(data.partition(b"\n")[2], type=Manifest)
     except msgspec.MsgspecError:
         return None
-    return manifest if manifest.v == MANIFEST_VERSION else None
+    return manifest if 1 <= manifest.v <= MANIFEST_VERSION else None

@@ -6,9 +6,11 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dagbok.projections.snapshots import index
 from tests.support.histories import random_history
 from tests.support.scale import scale
 from tests.support.snapshotting import fold, image, keeper_in
@@ -29,6 +31,12 @@ async def test_snapshot_and_tail_equal_the_whole_log(seed: int, steps: int, due_
 @settings(max_examples=scale(10, 100), deadline=None)
 @given(seed=st.integers(0, 2**32), steps=st.integers(20, 80))
 async def test_runs_that_went_out_of_memory_come_back_as_they_were(seed: int, steps: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index, "CHUNK_RUNS", 2)
+        await _come_back(seed, steps)
+
+
+async def _come_back(seed: int, steps: int) -> None:
     builder = random_history(seed, steps)
     log = await builder.log()
     with TemporaryDirectory() as folder:
