@@ -8,7 +8,7 @@ from dagbok import logs
 from dagbok.settings import Settings
 
 TOLD_BY_COMMANDS: Final = (
-    "dagbok.agents.hosting.embedded",
+    "dagbok.agents.hosting.services",
     "dagbok.agents.scheduler.chronicle",
     "dagbok.agents.workers.attempts",
     "dagbok.agents.workers.holdings",

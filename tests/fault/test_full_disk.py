@@ -65,8 +65,9 @@ def test_a_disk_that_stays_full_is_said_in_one_line_and_the_same_command_goes_on
         program.open_gate()
         _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 6
-    said = [line for line in err.splitlines() if "DAGBOK-STORAGE-FAILED" in line and "storage.failing" not in line]
+    said = [line for line in err.splitlines() if line.startswith("DAGBOK-")]
     assert len(said) == 1
+    assert said[0].startswith("DAGBOK-STORAGE-FAILED: ")
     assert "log.db" in said[0]
     assert "free disk space" in said[0]
     assert "Traceback" not in err
