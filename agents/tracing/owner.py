@@ -67,11 +67,11 @@ class Tracing:
 def _wired(log: Log, partition: int, environment: Mapping[str, str]) -> tuple[TraceFollower, SpanSink]:
     from dagbok.agents.tracing.fold import SpanFold
     from dagbok.agents.tracing.follower import TraceFollower
-    from dagbok.agents.tracing.otlp import OtlpExporter
+    from dagbok.agents.tracing.process import ChildExporter
     from dagbok.agents.tracing.sampler import Sampler
     from dagbok.agents.tracing.sink import BATCH_SPANS, BUFFER_SPANS, DELAY_S, SpanSink
 
-    exporter = OtlpExporter()
+    exporter = ChildExporter(environment)
     sink = SpanSink(
         exporter.export,
         exporter.stop,

@@ -125,7 +125,7 @@ class SpanSink:
             logger.warning("tracing.receiver_is_back", dropped=self.dropped)
         elif not arrived and (not was_failing or time.monotonic() - self._told_s > TOLD_EVERY_S):
             self._told_s = time.monotonic()
-            logger.warning("tracing.receiver_failed", dropped=self.dropped, why="see the logger opentelemetry.exporter")
+            logger.warning("tracing.receiver_failed", dropped=self.dropped, why="OTEL_EXPORTER_OTLP_* say where it is")
 
     def _tell(self, event: asyncio.Event) -> None:
         try:
