@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -33,10 +34,16 @@ class SqliteLog:
 
     def __init__(self, path: Path, clock: Clock, busy_timeout_s: float) -> None:
         """See `open`."""
-        self._reader = Reader(path, busy_timeout_s)
-        self._values = Reader(path, busy_timeout_s)  # of its own: another thread's read does not hold up the loop
-        self._waiters = Waiters(lambda topic: self._reader.bounds(topic).end)
-        self._writer = Writer(path, clock, self._waiters.moved, busy_timeout_s)
+        # A connection that nobody closes would, whenever it is collected, take the write-ahead log of a file that has
+        # come in the place of this one with it.
+        with ExitStack() as opened:
+            self._reader = Reader(path, busy_timeout_s)
+            opened.callback(self._reader.close)
+            self._values = Reader(path, busy_timeout_s)  # of its own: another thread's read does not hold up the loop
+            opened.callback(self._values.close)
+            self._waiters = Waiters(lambda topic: self._reader.bounds(topic).end)
+            self._writer = Writer(path, clock, self._waiters.moved, busy_timeout_s)
+            opened.pop_all()
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from dagbok.events.errors import EndMoved
+from dagbok.events.errors import EndMoved, LogCorrupt
 from dagbok.events.log.checks import TOPICS
 from dagbok.events.log.port import Record, Topic
 
@@ -94,9 +94,11 @@ def _rows(appends: Sequence[Pending], end: int, now_ms: int) -> list[tuple[int, 
 
 
 def _tail(db: sqlite3.Connection, topic: Topic, known: Tail | None) -> Tail:
-    sequence: list[tuple[int]] = db.execute(_SEQUENCE, (topic,)).fetchall()
-    end = sequence[0][0] if sequence else 0
+    sequence: list[tuple[object]] = db.execute(_SEQUENCE, (topic,)).fetchall()
+    end: object = sequence[0][0] if sequence else 0
     if known is not None and known.end == end:
         return known
-    last_ms: int = db.execute(_LAST_MS[topic]).fetchall()[0][0]
+    last_ms: object = db.execute(_LAST_MS[topic]).fetchall()[0][0]
+    if not isinstance(end, int) or not isinstance(last_ms, int):
+        raise LogCorrupt(f"{topic}[0] says that it ends at {end!r:.40}, and that its time is {last_ms!r:.40}")
     return Tail(end, last_ms)

@@ -33,6 +33,7 @@ _BOUNDS: Final = {
 _VALUE: Final = {topic: f"SELECT value FROM {topic} WHERE id = ?" for topic in TOPICS}
 GREATEST_OFFSET: Final = 2**63 - 2
 """SQLite counts no further; a record beyond it is not there."""
+_HEADER_TYPES: Final = (str, type(None))
 _decode_headers: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 
@@ -52,7 +53,8 @@ class Reader:
         place = (max(-1, min(start, GREATEST_OFFSET)), min(limit, GREATEST_OFFSET))
         with self._database() as db, closing(db.execute(_READ[topic], place)) as rows:
             for offset, ms, key, value, headers in rows:
-                if offset < least or type(ms) is not int or type(key) is not str or type(value) is not bytes:
+                whole = type(ms) is int and type(key) is str and type(value) is bytes
+                if offset < least or not whole or type(headers) not in _HEADER_TYPES:
                     raise LogCorrupt(f"{self._path}: {topic}[0] at offset {offset} is not a record")
                 least = offset + 1
                 loose = _decode_headers(headers) if headers else NO_HEADERS

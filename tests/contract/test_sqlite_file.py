@@ -12,6 +12,7 @@ import pytest
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, FormatTooNew, LogCorrupt, StorageFailed
+from dagbok.events.log import sqlite_reader, sqlite_schema, sqlite_writer
 from dagbok.events.log.port import COMMANDS, EVENTS, Record, Topic
 from dagbok.events.log.sqlite import SqliteLog
 from tests.contract.reading import read_all, records
@@ -113,6 +114,29 @@ def test_whatever_byte_is_damaged_the_error_is_one_of_ours(path: Path) -> None:
     assert readable, "inside a value SQLite notices nothing: the chain of hashes does"
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET headers = 5 WHERE id = 3",
+        "UPDATE events SET headers = X'00' WHERE id = 3",
+        "UPDATE events SET headers = '[1]' WHERE id = 3",
+        "UPDATE events SET ts = 'noon' WHERE id = 100",
+        "UPDATE events SET ts = 1.5 WHERE id = 3",
+        "UPDATE events SET value = 'text' WHERE id = 3",
+        "UPDATE sqlite_sequence SET seq = 'many' WHERE name = 'events'",
+        "UPDATE sqlite_sequence SET seq = 1.5 WHERE name = 'commands'",
+        "INSERT INTO meta VALUES ('last_ms.events', 'noon')",
+    ],
+)
+def test_a_value_of_another_type_than_was_written_is_damage(path: Path, statement: str) -> None:
+    asyncio.run(write(path))
+    with closing(sqlite3.connect(path)) as log, log:
+        log.execute(statement)
+
+    with pytest.raises(LogCorrupt):
+        asyncio.run(read_and_append(path))
+
+
 def test_a_damaged_name_in_the_schema_is_reported_although_it_is_no_text(path: Path) -> None:
     asyncio.run(write(path))
     path.write_bytes(path.read_bytes().replace(b"sqlite_autoindex_meta_1", b"sqlite_auto\xff\xfe\xfdex_meta_1"))
@@ -131,6 +155,26 @@ def test_records_that_are_out_of_order_are_reported_and_send_no_reader_round_in_
 
     with pytest.raises(LogCorrupt, match="offset 1 is not a record"):
         asyncio.run(read_and_append(path))
+
+
+def test_a_log_that_cannot_be_opened_leaves_no_connection_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asyncio.run(write(path))
+    opened: list[sqlite3.Connection] = []
+
+    def connect(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
+        if len(opened) == 2:
+            raise sqlite3.OperationalError("unable to open database file")
+        opened.append(sqlite_schema.connect(path, busy_timeout_s))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite_reader, "connect", connect)
+    monkeypatch.setattr(sqlite_writer, "connect", connect)
+    with pytest.raises(DagbokError):
+        SqliteLog.open(path)
+    assert len(opened) == 2
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
 
 
 def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
