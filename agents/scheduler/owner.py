@@ -20,7 +20,7 @@ from dagbok.agents.scheduler.handle import Decided, handle, refuse_broken
 from dagbok.agents.scheduler.inbox import MAX_CLOCK_AHEAD_MS
 from dagbok.agents.scheduler.recover import Recovery
 from dagbok.events.codes import Code
-from dagbok.events.errors import DagbokError, LogCorrupt, LogError
+from dagbok.events.errors import DagbokError, LogCorrupt, LogError, LogLost
 from dagbok.events.log.port import COMMANDS, EVENTS, Log, Record, StoredRecord
 from dagbok.projections.partition import PartitionState
 
@@ -130,10 +130,18 @@ class Owner:
         records = await self._log.read(COMMANDS, self._partition, start, MAX_BATCH)
         if records:
             if records[0].offset != start:
-                await self._recovery.check_commands(self.state)
+                await self._check_gap()
             if batch := await self._decide(records):
                 await self._commit(batch)
         return len(records)
+
+    async def _check_gap(self) -> None:
+        """Commands are missing. An owner that stood still may find that another one has decided and removed them: it
+        folds anew, and that fold tells whether any are lost."""
+        try:
+            await self._recovery.check_commands(self.state)
+        except LogLost as error:
+            raise LogError(error.message, code=Code.LOG_CONFLICT) from error
 
     async def _wait(self) -> None:
         try:

@@ -101,6 +101,23 @@ class Recovery:
         Raises `LogLost` when records are missing, `FormatTooNew` or `LogCorrupt` when they cannot be read.
         """
         state = await self._keeper.load()
+        commits = await self._read_on(state)
+        while True:
+            try:
+                await self._check_events(state)
+                await self.check_commands(state)
+                break
+            except LogLost:
+                # What is missing may have been decided, and removed, by another owner since the events were read.
+                more = await self._read_on(state)
+                if not more:
+                    raise
+                commits += more
+        logger.info("partition.folded", partition=self._partition, commits=commits, runs=len(state.runs))
+        return state
+
+    async def _read_on(self, state: PartitionState) -> int:
+        """Fold `events` to the end; the number of commits."""
         folded, tally = 0, Tally()
         while True:
             position, commits = await read_effective(self._log, self._partition, state.position, READ_COMMITS, tally)
@@ -109,20 +126,17 @@ class Recovery:
                     f"events[{self._partition}] was altered: a record behind offset {position.head_offset} does not "
                     "follow on those before it"
                 )
-            await self._keeper.warm(state, [stream for commit in commits if (stream := commit.seal.stream) is not None])
             for commit in commits:
+                if commit.seal.stream is not None:
+                    self._keeper.thaw(state, commit.seal.stream)
                 events = decode_body(commit.stored_body, commit.seal.codec, commit.seal.raw_size)
                 apply(state, commit, events)
                 self._keeper.note(state, commit.seal.stream, events, len(commit.stored_body))
             if position == state.position and not commits:
-                break
+                return folded
             state.position = position
             folded += len(commits)
             await asyncio.sleep(0)
-        await self._check_events(state)
-        await self.check_commands(state)
-        logger.info("partition.folded", partition=self._partition, commits=folded, runs=len(state.runs))
-        return state
 
     def thaw(self, state: PartitionState, stream: str) -> None:
         """See `Keeper.thaw`."""
@@ -172,5 +186,7 @@ class Recovery:
         last = position.last_command_offset
         head = split_value(self._log.value_at(EVENTS, self._partition, position.head_offset))
         found = await self._log.read(COMMANDS, self._partition, last, 1)
+        if found and found[0].offset > last:
+            return  # another owner has removed it just now
         if head is None or not found or command_hash(found[0].value) != head[0].command_hash:
             raise LogLost(f"command {last} of partition {self._partition} is not the one that was decided")
