@@ -10,6 +10,7 @@ from dagbok.events.run.amounts import plus
 from dagbok.projections.task_graph.attempts import problem_at
 from dagbok.projections.task_graph.nodes import (
     ask_review,
+    drop_stale,
     drop_task,
     end_attempt,
     give_up,
@@ -32,6 +33,7 @@ def task_backed_off(run: RunState, event: e.TaskBackedOff, at: At) -> None:
     node.due_ms = event.due_ms
     set_status(run, node, "backoff")
     heappush(run.backoffs, (event.due_ms, node.order, node.id))
+    drop_stale(run)
 
 
 def task_blocked(run: RunState, event: e.TaskBlocked, at: At) -> None:
