@@ -9,6 +9,9 @@ from typing import Final
 
 from dagbok.agents.queue.letters import Member
 
+QUIET_S: Final = 2.0
+"""So long without a sign of life, and it is asked whether a process is gone: it gives one a second."""
+
 GONE_S: Final = 30.0
 """So long without a sign of life, and a process counts as gone, whatever it is doing."""
 
@@ -23,7 +26,7 @@ class _Seen:
 
 class Members:
     """`stale_s`: a process that gives no sign for so long rests. `is_gone`: whether a process is surely gone, asked of
-    those that rest."""
+    those that are quiet."""
 
     def __init__(self, stale_s: float, is_gone: Callable[[str], bool] | None) -> None:
         self._stale_s, self._is_gone = stale_s, is_gone
@@ -69,15 +72,15 @@ class Members:
 
     def bury(self, now_s: float) -> list[str]:
         """Forget who is gone, unless it shows up again; their ids."""
-        gone = [process for process in self.resting(now_s) if self._is_over(process, now_s)]
+        gone = [process for process, seen in self._seen.items() if self._is_over(process, now_s - seen.changed_s)]
         for process in gone:
             self._buried[process] = self._seen.pop(process).beat
         return gone
 
-    def _is_over(self, process: str, now_s: float) -> bool:
-        if self._is_gone is not None and self._is_gone(process):
+    def _is_over(self, process: str, quiet_s: float) -> bool:
+        if quiet_s >= QUIET_S and self._is_gone is not None and self._is_gone(process):
             return True
-        return now_s - self._seen[process].changed_s >= GONE_S
+        return quiet_s >= GONE_S
 
     def _rests(self, seen: _Seen, now_s: float) -> bool:
         return now_s - seen.changed_s >= self._stale_s

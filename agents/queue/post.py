@@ -103,7 +103,7 @@ class Post:
             self._timer.cancel()
         if self._round is not None:
             await asyncio.wait((self._round,))
-        last = Outbound(leaves=True) if self.joined else Outbound()
+        last = Outbound(replies=self.out.replies, leaves=self.joined)
         try:
             await loop.run_in_executor(self._thread, partial(self._end, last))
         finally:
@@ -212,7 +212,7 @@ class Post:
     def _end(self, last: Outbound) -> None:
         """In the thread."""
         try:
-            if last.leaves:
+            if last.writes:
                 self._exchange.run(last, None)
         except Exception as error:
             # Whoever is left notices that this process gives no sign of life.

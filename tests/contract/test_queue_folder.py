@@ -320,3 +320,12 @@ async def test_lanes_are_shared_each_by_itself(tmp_path: Path) -> None:
         assert await collect(owner, 1, reviews) == [1]
         owner.put(LANE, [dispatch(2)])
         assert await collect(a, 1) == [2]
+
+
+async def test_the_last_replies_of_an_owner_that_closes_arrive(tmp_path: Path) -> None:
+    async with processes(tmp_path, "a") as (owner, a):
+        heard = list[Reply]()
+        a.listen("client/a", heard.extend)
+        owner.reply("client/a", [answer(1)])
+        await owner.close()
+        await until(lambda: heard == [answer(1)])
