@@ -8,6 +8,7 @@ import zstandard
 from dagbok.events.rule import Position
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
+from dagbok.projections.snapshots.ahead import Encoded
 from dagbok.projections.snapshots.fold import fold_name
 from dagbok.projections.snapshots.index import Listed, Listing
 from dagbok.projections.snapshots.manifest import Manifest, RunParts
@@ -40,14 +41,18 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     runs: dict[str, RunCut]
 
 
-def cut(state: PartitionState, changed: dict[str, set[int]]) -> Cut:
-    """Encode what changed. Takes milliseconds per thousand changed tasks, and nothing may change meanwhile."""
+def cut(state: PartitionState, changed: dict[str, set[int]], ahead: Encoded) -> Cut:
+    """Encode what changed and was not encoded `ahead`. Takes milliseconds per thousand changed tasks, and nothing may
+    change meanwhile."""
     return Cut(
         partition=state.partition,
         position=state.position,
         clock_ms=state.clock_ms,
         remembered=encode_remembered(state.remembered),
-        runs={stream: _cut_run(state.runs[stream], segments) for stream, segments in changed.items()},
+        runs={
+            stream: _cut_run(state.runs[stream], segments, ahead.get(stream, {}))
+            for stream, segments in changed.items()
+        },
     )
 
 
@@ -88,9 +93,9 @@ def write_parts(cut: Cut, before: Manifest | None, listing: Listing, store: Scop
     return Written(manifest, size_bytes, moved)
 
 
-def _cut_run(run: RunState, segments: set[int]) -> RunCut:
+def _cut_run(run: RunState, segments: set[int], ahead: dict[int, bytes]) -> RunCut:
     nodes = list(run.tasks.values())
-    encoded = {
+    encoded = ahead | {
         number: encode_segment(nodes[number * SEGMENT_TASKS : (number + 1) * SEGMENT_TASKS]) for number in segments
     }
     return RunCut(encode_head(run), encoded, -(-len(nodes) // SEGMENT_TASKS), run.closed_ms, run.stream_seq)

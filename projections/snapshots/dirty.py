@@ -41,6 +41,21 @@ class DirtySegments:
         taken, self._changed = self._changed, {}
         return taken
 
+    def count(self) -> int:
+        """How many segments have changed."""
+        return sum(map(len, self._changed.values()))
+
+    def take_some(self, limit: int) -> dict[str, set[int]]:
+        """Up to `limit` segments, which from now on have not changed; the heads of their runs still have."""
+        taken: dict[str, set[int]] = {}
+        for stream, numbers in self._changed.items():
+            while numbers and limit > 0:
+                taken.setdefault(stream, set()).add(numbers.pop())
+                limit -= 1
+            if limit <= 0:
+                break
+        return taken
+
     def put_back(self, taken: dict[str, set[int]]) -> None:
         """The snapshot was not written: what changed before it has still changed."""
         for stream, segments in taken.items():

@@ -14,6 +14,7 @@ from dagbok.events.log.port import COMMANDS, Log
 from dagbok.events.run.events import Event
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import PartitionState
+from dagbok.projections.snapshots.ahead import Ahead
 from dagbok.projections.snapshots.cut import Cut, Written, cut, write_parts
 from dagbok.projections.snapshots.dirty import DirtySegments
 from dagbok.projections.snapshots.index import ColdRuns, Listing
@@ -52,6 +53,7 @@ class SnapshotKeeper:
         self._due_bytes, self._cold_after_ms, self._before_manifest = due_bytes, cold_after_ms, before_manifest
         self._since_bytes = self._written_bytes = 0
         self._dirty = DirtySegments()
+        self._ahead = Ahead()
         self._newest: Manifest | None = None
         self._older: Manifest | None = None
         self._cold = ColdRuns()
@@ -61,6 +63,7 @@ class SnapshotKeeper:
         """The state of the newest snapshot that can be trusted; an empty one when there is none."""
         await self.settled()
         self._dirty.take()
+        self._ahead.take()
         self._since_bytes = 0
         manifests = await read_manifests(self._slots, self._log, self._partition)
         while manifests:
@@ -123,13 +126,16 @@ class SnapshotKeeper:
             self._dirty.note(state.runs[stream], events)
 
     def save_if_due(self, state: PartitionState) -> None:
-        """Between two batches: cut at once when a snapshot is due, and begin to write it."""
+        """Between two batches: when a snapshot is due, encode a part of it ahead, or cut the rest at once and begin to
+        write it."""
         if self._writing is not None or self._since_bytes < max(self._due_bytes, self._written_bytes):
             return
+        if self._ahead.step(state, self._dirty):
+            return
         self._evict(state)
-        changed = self._dirty.take()
+        part = cut(state, self._dirty.take(), self._ahead.take())
         self._since_bytes = 0
-        self._writing = asyncio.create_task(self._write(cut(state, changed), self._cold.listing(), changed))
+        self._writing = asyncio.create_task(self._write(part, self._cold.listing()))
 
     async def settled(self) -> None:
         """Wait for the snapshot that is being written, if any."""
@@ -151,12 +157,12 @@ class SnapshotKeeper:
     def _manifests(self) -> list[Manifest]:
         return [manifest for manifest in (self._newest, self._older) if manifest is not None]
 
-    async def _write(self, part: Cut, listing: Listing, changed: dict[str, set[int]]) -> None:
+    async def _write(self, part: Cut, listing: Listing) -> None:
         try:
             written = await asyncio.to_thread(self._store_snapshot, part, listing)
         except BaseException as error:
             # Whatever happened, what had changed still has. The next one is tried when as much again has happened.
-            self._dirty.put_back(changed)
+            self._dirty.put_back({stream: set(run.segments) for stream, run in part.runs.items()})
             if not isinstance(error, Exception):
                 raise
             logger.warning("snapshot.failed", partition=self._partition, error=str(error))

@@ -18,7 +18,7 @@ from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.reading import read_effective
-from dagbok.projections.snapshots import cut, dirty, loader
+from dagbok.projections.snapshots import ahead, cut, dirty, loader
 from dagbok.projections.snapshots.dirty import DirtySegments
 from dagbok.projections.snapshots.keeper import SnapshotKeeper
 from dagbok.projections.snapshots.parts import decode_run, encode_head, encode_segment
@@ -40,6 +40,7 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three tasks a segment, so that small runs have many."""
     monkeypatch.setattr(cut, "SEGMENT_TASKS", 3)
     monkeypatch.setattr(dirty, "SEGMENT_TASKS", 3)
+    monkeypatch.setattr(ahead, "SEGMENT_TASKS", 3)
 
 
 def family() -> LogBuilder:
@@ -75,6 +76,46 @@ async def test_a_run_of_many_segments_is_the_same_after_any_snapshot(seed: int, 
     log = await builder.log()
     await fold(log, keeper_in(tmp_path, log, due_bytes=3_000))
     assert image(await fold(log, keeper_in(tmp_path, log), save=False)) == image(builder.state)
+
+
+@pytest.mark.usefixtures("small_segments")
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_it_is_the_same_when_segments_are_encoded_before_the_cut(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "STEP_SEGMENTS", 1)
+    builder = random_history(seed, 90)
+    log = await builder.log()
+    await fold(log, keeper_in(tmp_path, log))
+    assert image(await fold(log, keeper_in(tmp_path, log), save=False)) == image(builder.state)
+
+
+@pytest.mark.usefixtures("small_segments")
+async def test_between_two_batches_only_a_few_segments_are_encoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "STEP_SEGMENTS", 4)
+    encoded = list[int]()
+
+    def encode(tasks: Sequence[TaskNode]) -> bytes:
+        encoded.append(len(tasks))
+        return encode_segment(tasks)
+
+    monkeypatch.setattr(ahead, "encode_segment", encode)
+    monkeypatch.setattr(cut, "encode_segment", encode)
+    builder = LogBuilder()
+    builder.send("one", start(*[task(f"task-{n:03}") for n in range(60)]))
+    log = await builder.log()
+    keeper = keeper_in(tmp_path, log)
+    state = await fold(log, keeper, save=False)
+    steps = list[int]()
+    while not manifests(tmp_path):
+        encoded.clear()
+        keeper.save_if_due(state)
+        steps.append(len(encoded))
+        await keeper.settled()
+    assert steps == [4, 4, 4, 4, 4]
+    assert image(await keeper_in(tmp_path, log).load()) == image(builder.state)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
