@@ -126,9 +126,8 @@ class Recovery:
                     f"events[{self._partition}] was altered: a record behind offset {position.head_offset} does not "
                     "follow on those before it"
                 )
+            await self._keeper.warm(state, [stream for commit in commits if (stream := commit.seal.stream) is not None])
             for commit in commits:
-                if commit.seal.stream is not None:
-                    self._keeper.thaw(state, commit.seal.stream)
                 events = decode_body(commit.stored_body, commit.seal.codec, commit.seal.raw_size)
                 apply(state, commit, events)
                 self._keeper.note(state, commit.seal.stream, events, len(commit.stored_body))
