@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dagbok.agents.queue import FolderQueue, Lane, MemoryQueue, Queue, SharedQueue, lane_of
+from dagbok.agents.queue import AttemptKey, FolderQueue, Lane, MemoryQueue, Queue, SharedQueue, lane_of
 from dagbok.agents.queue.folder import STALE_S
 from dagbok.events.envelope import Dispatch
 from dagbok.events.run.values import SecurityContext
@@ -87,14 +87,14 @@ async def collect(queue: Queue, count: int, lane: Lane = LANE, places: Places | 
 
 def free(queue: FolderQueue, key: str, lane: Lane = LANE) -> dict[str, int]:
     """By process, the free places that an owner knows of."""
-    shares = vars(queue)["_shares"].get(lane)
+    shares = vars(queue)["_sharing"].shares.get(lane)
     accounts = {} if shares is None else vars(shares)["_others"]
     return {name: account.free(key) for name, account in accounts.items() if key in account.places}
 
 
 def unseen(queue: FolderQueue, lane: Lane = LANE) -> int:
     """How many dispatches of an owner are on their way."""
-    shares = vars(queue)["_shares"].get(lane)
+    shares = vars(queue)["_sharing"].shares.get(lane)
     return 0 if shares is None else len(shares.unseen())
 
 
@@ -106,11 +106,21 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def open_queue(
-    folder: Path, process: str, *, stale_s: float = STALE_S, is_gone: Callable[[str], bool] | None = None
+    folder: Path,
+    process: str,
+    *,
+    stale_s: float = STALE_S,
+    is_gone: Callable[[str], bool] | None = None,
+    lost: list[AttemptKey] | None = None,
 ) -> FolderQueue:
-    """The queue of a process in a data folder."""
+    """The queue of a process in a data folder; `lost` collects what it tells of processes that are gone."""
+
+    def on_lost(lane: Lane, attempts: Sequence[AttemptKey]) -> None:
+        if lost is not None:
+            lost.extend(attempts)
+
     store = local_store(folder / "artifacts")
-    return FolderQueue(folder / "queue.db", process, store, stale_s=stale_s, is_gone=is_gone)
+    return FolderQueue(folder / "queue.db", process, store, stale_s=stale_s, is_gone=is_gone, on_lost=on_lost)
 
 
 @asynccontextmanager

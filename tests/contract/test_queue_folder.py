@@ -113,8 +113,7 @@ async def test_what_the_owner_has_not_begun_is_shared_with_the_first_that_comes(
 
 async def test_what_waits_for_a_process_that_leaves_goes_to_another_and_what_it_took_is_told(tmp_path: Path) -> None:
     lost: list[tuple[str, str, int]] = []
-    owner, leaves = open_queue(tmp_path, "owner"), open_queue(tmp_path, "leaves")
-    owner.on_lost = lambda lane, attempts: lost.extend(attempts)
+    owner, leaves = open_queue(tmp_path, "owner", lost=lost), open_queue(tmp_path, "leaves")
     for queue in (owner, leaves):
         await queue.start()
     places = serve(leaves, work=2)

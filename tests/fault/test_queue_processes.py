@@ -22,6 +22,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 GONE: set[str] = set()
 """Processes that are surely gone."""
 
+LOST: list[AttemptKey] = []
+"""What the owner was told that they had."""
+
 
 class Taker:
     """A running `tests.support.queue_taker`."""
@@ -66,8 +69,9 @@ async def taker(folder: Path, name: str, places: int, work_ms: int) -> AsyncIter
 async def owner(tmp_path: Path) -> AsyncIterator[FolderQueue]:
     """The queue of the owner. A process counts as stopped after a second and a half; the operating system would say
     whether it is gone, and here the tests do."""
-    queue = open_queue(tmp_path, "owner", stale_s=1.5, is_gone=GONE.__contains__)
     GONE.clear()
+    LOST.clear()
+    queue = open_queue(tmp_path, "owner", stale_s=1.5, is_gone=GONE.__contains__, lost=LOST)
     queue.put(LANE, ())
     await queue.start()
     yield queue
@@ -97,8 +101,6 @@ async def test_a_slow_process_does_not_hoard(tmp_path: Path, owner: FolderQueue)
 async def test_what_a_killed_process_had_is_told_and_what_waited_for_it_goes_to_others(
     tmp_path: Path, owner: FolderQueue
 ) -> None:
-    lost: list[AttemptKey] = []
-    owner.on_lost = lambda lane, attempts: lost.extend(attempts)
     async with taker(tmp_path, "dies", 4, -1) as dies, taker(tmp_path, "stays", 1, 1) as stays:
         await until(lambda: free(owner, "work") == {"dies": 4, "stays": 1})
         owner.put(LANE, [dispatch(number) for number in range(4)])
@@ -107,7 +109,7 @@ async def test_what_a_killed_process_had_is_told_and_what_waited_for_it_goes_to_
         owner.hint(LANE, [CancelHint(run="r", task="t", epoch=held[0])])
         await dies.kill()
         GONE.add("dies")
-        await until(lambda: sorted(lost) == sorted(("r", "t", epoch) for epoch in held[1:]))
+        await until(lambda: sorted(LOST) == sorted(("r", "t", epoch) for epoch in held[1:]))
         owner.put(LANE, [dispatch(epoch) for epoch in held[1:]])
         await until(lambda: set(held[1:]) <= set(stays.began))
 
