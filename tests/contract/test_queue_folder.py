@@ -17,6 +17,7 @@ from dagbok.events.envelope import Answer, CancelHint, Dispatch, Input, Reply
 from dagbok.events.run.values import ArtifactRef
 from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.scope import Scope
+from dagbok.testing import task
 from tests.contract.queue_sites import (
     LANE,
     TIMEOUT_S,
@@ -328,3 +329,24 @@ async def test_the_last_replies_of_an_owner_that_closes_arrive(tmp_path: Path) -
         owner.reply("client/a", [answer(1)])
         await owner.close()
         await until(lambda: heard == [answer(1)])
+
+
+async def test_a_full_disk_holds_up_nobody_and_sharing_goes_on_when_there_is_room_again(tmp_path: Path) -> None:
+    async with processes(tmp_path, "a") as (owner, a):
+        mine = serve(owner, work=0)
+        post = vars(owner)["_post"]
+        await until(lambda: vars(post)["_round"] is None)
+        file = vars(vars(post)["_file"])["_db"]
+        file.execute("PRAGMA max_page_count=1")  # as many as it has
+        big = [msgspec.structs.replace(dispatch(number), spec=task("t", goal="x" * 50_000)) for number in range(5)]
+        owner.put(LANE, big)
+        await until(lambda: not post.usable)
+        mine.free["work"] = 5
+        owner.freed(LANE)
+        assert sorted(await collect(owner, 5)) == [0, 1, 2, 3, 4]
+        mine.free["work"] = 0
+        await until(lambda: vars(post)["_round"] is None)
+        file.execute("PRAGMA max_page_count=100000")
+        await until(lambda: post.usable)
+        owner.put(LANE, [dispatch(6)])
+        assert await collect(a, 1) == [6]
