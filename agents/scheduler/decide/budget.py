@@ -12,7 +12,7 @@ from dagbok.projections.task_graph.state import Attempt, RunState, TaskNode
 def reservation(node: TaskNode) -> Usage | None:
     """What a work attempt may use, if its spec says so."""
     limits = node.spec.limits
-    if limits is None or (not limits.tokens and limits.cost == "0"):
+    if limits is None or not (limits.tokens or costs_more(limits.cost, NOTHING.cost)):
         return None
     return Usage(limits.tokens, limits.cost)
 
@@ -31,9 +31,15 @@ def may_work(run: RunState, node: TaskNode) -> bool:
         return False
     if limits.max_cost is None:
         return True
-    if wanted.cost == "0":
-        return costs_more(limits.max_cost, used.cost)
-    return not costs_more(used.cost, limits.max_cost)
+    if costs_more(wanted.cost, NOTHING.cost):
+        return not costs_more(used.cost, limits.max_cost)
+    return costs_more(limits.max_cost, used.cost)
+
+
+def out_of_time(run: RunState, now_ms: int) -> bool:
+    """Whether the wall time of the run is over, whoever notices."""
+    limit_ms = run.limits.max_wall_ms
+    return limit_ms is not None and now_ms >= run.started_ms + limit_ms
 
 
 def charged(attempt: Attempt | None) -> Usage:

@@ -11,7 +11,7 @@ from hashlib import sha256
 import msgspec
 
 from dagbok.agents.scheduler.decide.branch import close
-from dagbok.agents.scheduler.decide.budget import may_work, overflow, reservation
+from dagbok.agents.scheduler.decide.budget import may_work, out_of_time, overflow, reservation
 from dagbok.events.codes import Code
 from dagbok.events.run.events import (
     AttemptOpened,
@@ -34,7 +34,7 @@ def proceed(run: RunState, now_ms: int) -> Iterator[Event]:
     """Skip what is not needed, open what may open, then see whether the run is over."""
     while run.skipping:
         yield TaskSkipped(run.skipping[0])
-    while not _is_over(run) and run.status == "running" and len(run.active) < run.limits.max_open:
+    while not _is_over(run, now_ms) and run.status == "running" and len(run.active) < run.limits.max_open:
         opening = _next(run, now_ms)
         if opening is None:
             break
@@ -46,9 +46,11 @@ def proceed(run: RunState, now_ms: int) -> Iterator[Event]:
     yield from _conclude(run, now_ms)
 
 
-def _is_over(run: RunState) -> bool:
-    """Nothing that opened now would matter: every root is settled, or the first failure ends the run."""
-    return not run.open_roots or (bool(run.failed) and run.bound().failure_policy == "fail_fast")
+def _is_over(run: RunState, now_ms: int) -> bool:
+    """Nothing that opened now would matter: every root is settled, the first failure ends the run, or its time is
+    up."""
+    fails = bool(run.failed) and run.bound().failure_policy == "fail_fast"
+    return not run.open_roots or fails or out_of_time(run, now_ms)
 
 
 def _next(run: RunState, now_ms: int) -> tuple[TaskNode, AttemptKind] | None:
@@ -133,11 +135,14 @@ def _conclude(run: RunState, now_ms: int) -> Iterator[Event]:
     elif run.failed and run.bound().failure_policy == "fail_fast":
         yield from close_active(run, "run_failed")
         yield RunFailed(*_cause(run.failed))
+    elif out_of_time(run, now_ms) and _can_go_on(run):
+        yield from close_active(run, "budget_exhausted")
+        yield RunBlocked(Code.BUDGET_EXHAUSTED, ())
     elif run.active:
         return
     elif unaffordable := _unaffordable(run, now_ms):
         yield RunBlocked(Code.BUDGET_EXHAUSTED, (unaffordable.id,))
-    elif any(run.counts.get(status) for status in ACTIVE_TASK):
+    elif _can_go_on(run):
         return
     elif run.blocked:
         yield RunBlocked(*_cause(run.blocked))
@@ -145,6 +150,10 @@ def _conclude(run: RunState, now_ms: int) -> Iterator[Event]:
         yield RunFailed(*_cause(run.failed or run.cancelled))
     else:
         yield RunFailed(Code.INTERNAL_ERROR, ())
+
+
+def _can_go_on(run: RunState) -> bool:
+    return any(run.counts.get(status) for status in ACTIVE_TASK)
 
 
 def _unaffordable(run: RunState, now_ms: int) -> TaskNode | None:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dagbok.agents.scheduler.decide.budget import charged
 from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.guards import known_task, open_run, present_attempt
-from dagbok.agents.scheduler.decide.proceed import close_active, proceed
+from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.agents.scheduler.decide.retry import after_loss, retry_work
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run.commands import FireTimer, ReportGone
-from dagbok.events.run.events import AttemptFailed, AttemptLost, Event, RunBlocked
+from dagbok.events.run.events import AttemptFailed, AttemptLost, Event
 from dagbok.events.run.values import Failure
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
@@ -70,7 +70,12 @@ def _end_backoff(run: RunState, command: FireTimer, by: By) -> Iterator[Event]:
         raise Refused(Code.RUN_PAUSED, f"run {run.run} is paused")
     if len(run.active) >= run.limits.max_open:
         raise Refused(Code.NOT_DUE, f"run {run.run} has {len(run.active)} open attempts; task {node.id} is next")
-    yield from proceed(run, by.now_ms)
+    events = proceed(run, by.now_ms)
+    first = next(events, None)
+    if first is None:
+        raise Refused(Code.NOT_DUE, f"run {run.run} is {run.status} and opens nothing now; task {node.id} waits")
+    yield first
+    yield from events
 
 
 def _end_wall_time(run: RunState, by: By) -> Iterator[Event]:
@@ -82,8 +87,7 @@ def _end_wall_time(run: RunState, by: By) -> Iterator[Event]:
     _check_due(run.started_ms + limit_ms, by)
     if run.status == "paused":
         raise Refused(Code.RUN_PAUSED, f"run {run.run} is paused")
-    yield from close_active(run, "budget_exhausted")
-    yield RunBlocked(Code.BUDGET_EXHAUSTED, ())
+    yield from proceed(run, by.now_ms)
 
 
 def _check_due(deadline_ms: int, by: By) -> None:

@@ -1,0 +1,423 @@
+"""Budgets of tokens and cost: what is reserved, what is charged, what is held back, and how a run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dagbok.events.codes import Code
+from dagbok.events.run.commands import CancelRun, PauseRun, ReportGone, ResumeRun, SetLimits, StartRun
+from dagbok.events.run.events import (
+    AttemptClosed,
+    AttemptFailed,
+    AttemptLost,
+    AttemptOpened,
+    CandidateSubmitted,
+    LimitsSet,
+    RunBlocked,
+    RunReopened,
+    RunResumed,
+    RunStarted,
+    TaskBackedOff,
+    TasksAdded,
+    TaskVerified,
+    VerdictRecorded,
+)
+from dagbok.events.run.values import Spec
+from dagbok.testing import (
+    CLAIM,
+    Limits,
+    Scenario,
+    TaskLimits,
+    Usage,
+    blocked,
+    candidate,
+    decompose,
+    failure,
+    given,
+    like,
+    pin,
+    start,
+    task,
+)
+
+
+def _limited(*tasks: Spec, tokens: int | None = None, cost: str | None = None, **other: int) -> Scenario:
+    return given().when(start(*tasks, limits=Limits(max_tokens=tokens, max_cost=cost, **other)))
+
+
+def _reserving(id: str, tokens: int = 0, cost: str = "0", priority: int = 0) -> Spec:
+    return task(id, limits=TaskLimits(tokens, cost), priority=priority)
+
+
+def _accounts(run: Scenario, *, spent: Usage, reserved: Usage) -> Scenario:
+    return run.then_state(spent=spent, reserved=reserved)
+
+
+# Reservation, and what replaces it.
+
+
+def test_a_work_attempt_reserves_what_its_task_may_use() -> None:
+    run = _limited(_reserving("a", 40, "1.5"), task("b"), tokens=100)
+    run.then(
+        RunStarted,
+        TasksAdded,
+        like(AttemptOpened, task="a", reserved=Usage(40, "1.5")),
+        like(AttemptOpened, task="b", reserved=None),
+    )
+    _accounts(run, spent=Usage(), reserved=Usage(40, "1.5"))
+
+
+def test_what_the_worker_reports_takes_the_place_of_the_reservation() -> None:
+    run = _limited(_reserving("a", 40, "1.5"), tokens=100).submits("a", candidate(1), usage=Usage(25, "0.75"))
+    run.then(like(CandidateSubmitted, usage=Usage(25, "0.75")), like(AttemptOpened, kind="verify", reserved=None))
+    _accounts(run, spent=Usage(25, "0.75"), reserved=Usage())
+
+
+def test_a_worker_may_report_more_than_was_reserved() -> None:
+    """It is spent: a budget may end above its limit by what ran already, and nothing more opens."""
+    run = _limited(_reserving("a", 40), _reserving("b", 40), tokens=100, max_open=1)
+    over = run.submits("a", candidate(1), usage=Usage(101)).judges("a", "pass")
+    over.then(VerdictRecorded, TaskVerified, RunBlocked("budget_exhausted", ("b",))).then_state(spent=Usage(101))
+
+
+ENDS: tuple[tuple[str, Callable[[Scenario], Scenario], Usage], ...] = (
+    ("candidate", lambda run: run.submits("a", candidate(1), usage=Usage(7, "0.5")), Usage(7, "0.5")),
+    ("decomposition", lambda run: run.submits("a", decompose(task("c")), usage=Usage(7, "0.5")), Usage(7, "0.5")),
+    ("breach", lambda run: run.submits("a", decompose(task("z")), usage=Usage(7, "0.5")), Usage(7, "0.5")),
+    ("block", lambda run: run.submits("a", blocked(), usage=Usage(7, "0.5")), Usage(7, "0.5")),
+    ("failure", lambda run: run.fails("a", usage=Usage(7, "0.5")), Usage(7, "0.5")),
+    ("terminal failure", lambda run: run.fails("a", failure(terminal=True), usage=Usage(7, "0.5")), Usage(7, "0.5")),
+    ("hand-back", lambda run: run.releases("a", usage=Usage(7, "0.5")), Usage(7, "0.5")),
+    ("hand-back without a word", lambda run: run.releases("a"), Usage()),
+    ("lease", lambda run: run.fires("lease", "a"), Usage(40, "1.5")),
+    ("process gone", lambda run: run.when(ReportGone(CLAIM.process)), Usage(40, "1.5")),
+    ("timeout", lambda run: run.fires("timeout", "a"), Usage(40, "1.5")),
+    ("task cancelled", lambda run: run.cancels("a"), Usage(40, "1.5")),
+    ("task superseded", lambda run: run.supersedes("a", task("a2")), Usage(40, "1.5")),
+    ("run cancelled", lambda run: run.when(CancelRun()), Usage(40, "1.5")),
+    (
+        "run failed",
+        lambda run: run.amends(failure_policy="fail_fast").fails("z", failure(terminal=True)),
+        Usage(40, "1.5"),
+    ),
+    ("wall time", lambda run: run.fires("wall"), Usage(40, "1.5")),
+)
+
+
+@pytest.mark.parametrize(("end", "charged"), [end[1:] for end in ENDS], ids=[end[0] for end in ENDS])
+def test_what_an_attempt_is_charged_when_it_ends(end: Callable[[Scenario], Scenario], charged: Usage) -> None:
+    """What its worker says; all that it had reserved when nobody says anything. Either way the rest returns."""
+    spec = task("a", limits=TaskLimits(40, "1.5"), timeout_ms=30_000)
+    run = _limited(spec, task("z"), max_wall_ms=600_000).starts("a")
+    ended = end(run)
+    again = ended.task("a").attempt
+    ended.then_state(spent=charged, reserved=Usage() if again is None or again.reserved is None else Usage(40, "1.5"))
+
+
+@pytest.mark.parametrize("name", ["task cancelled", "task superseded", "run cancelled", "wall time"])
+def test_an_attempt_that_nobody_claimed_is_charged_nothing(name: str) -> None:
+    end = next(end for known, end, _ in ENDS if known == name)
+    run = _limited(_reserving("a", 40, "1.5"), task("z"), max_wall_ms=600_000)
+    end(run).then_state(spent=Usage(), reserved=Usage())
+
+
+def test_the_reservation_of_a_lost_attempt_is_charged_each_time() -> None:
+    run = _limited(_reserving("a", 40), tokens=100).starts("a").fires("lease", "a")
+    run.then(like(AttemptLost, usage=Usage(40)), like(AttemptOpened, reserved=Usage(40)))
+    run.starts("a").fires("lease", "a").then(
+        like(AttemptLost, usage=Usage(40)), RunBlocked("budget_exhausted", ("a",))
+    ).then_state(spent=Usage(80), reserved=Usage())
+
+
+def test_reviews_reserve_nothing_and_what_they_use_counts() -> None:
+    review = _limited(_reserving("a", 40), tokens=100).submits("a", candidate(1), usage=Usage(40))
+    review.judges("a", "error", usage=Usage(3)).then_state(spent=Usage(43), reserved=Usage())
+    review.fails("a", usage=Usage(4)).then_state(spent=Usage(44))
+    review.releases("a", usage=Usage(5)).then_state(spent=Usage(45))
+    review.judges("a", "pass", usage=Usage(6)).then_state(spent=Usage(46))
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        Usage(-1),
+        Usage(2**53 + 1),
+        *(
+            Usage(1, cost)
+            for cost in ("-1", "", "1e3", "1,5", "NaN", ".5", "5.", "٣", "1\n", "1" * 19, "0." + "1" * 19)
+        ),
+    ],
+)
+def test_a_usage_that_cannot_be_added_up_is_refused_and_the_attempt_stays(usage: Usage) -> None:
+    run = _limited(task("a")).starts("a")
+    for refused in (
+        run.submits("a", candidate(1), usage=usage),
+        run.submits("a", blocked(), usage=usage),
+        run.submits("a", decompose(task("c")), usage=usage),
+        run.fails("a", usage=usage),
+        run.releases("a", usage=usage),
+        run.submits("a", candidate(1)).judges("a", "pass", usage=usage),
+    ):
+        refused.then_refused(Code.INVALID_OUTCOME)
+        assert refused.task("a").attempt is not None
+
+
+# Exactness.
+
+
+def test_costs_add_up_exactly_to_their_last_digit() -> None:
+    """Eighteen digits before the point and eighteen behind it; no binary fractions."""
+    large, small = "999999999999999999.999999999999999999", "0.000000000000000001"
+    run = _limited(task("a"), task("b"), task("c"))
+    for id, cost in (("a", large), ("b", large), ("c", small)):
+        run = run.submits(id, candidate(1), usage=Usage(0, cost))
+    run.then_state(spent=Usage(0, "1999999999999999999.999999999999999999"))
+    tenth = _limited(task("a"), task("b"), task("c"))
+    for id in ("a", "b", "c"):
+        tenth = tenth.submits(id, candidate(1), usage=Usage(0, "0.1"))
+    tenth.then_state(spent=Usage(0, "0.3"))
+
+
+def test_a_budget_is_used_up_to_its_last_digit_and_no_further() -> None:
+    cost = "0.333333333333333333"
+    run = _limited(*(_reserving(f"t{place}", 0, cost) for place in range(4)), cost="1.333333333333333331")
+    run.then_state(reserved=Usage(0, "0.999999999999999999"))
+    assert list(run.state.active) == ["t0", "t1", "t2"]
+    one_more = _limited(*(_reserving(f"t{place}", 0, cost) for place in range(4)), cost="1.333333333333333332")
+    assert list(one_more.state.active) == ["t0", "t1", "t2", "t3"]
+
+
+def test_zeros_at_the_end_are_no_difference() -> None:
+    run = _limited(_reserving("a", 0, "1.50"), _reserving("b", 0, "01.5"), cost="3.0")
+    run.then_state(reserved=Usage(0, "3"))
+    assert list(run.state.active) == ["a", "b"]
+    run.submits("a", candidate(1), usage=Usage(0, "0.000")).then_state(spent=Usage(), reserved=Usage(0, "1.5"))
+
+
+@pytest.mark.parametrize("zero", ["0", "0.0", "00", "000.000"])
+def test_a_reservation_of_nothing_is_none_however_it_is_written(zero: str) -> None:
+    """What reserves nothing opens only while something is left."""
+    run = _limited(_reserving("a", 0, "1"), _reserving("b", 0, zero), cost="1", max_open=1)
+    used = run.submits("a", candidate(1), usage=Usage(0, "1")).judges("a", "pass")
+    used.then_task("b", status="ready", attempt=None).then_state(status="blocked")
+
+
+# What is held back.
+
+
+def test_work_opens_while_all_that_is_reserved_stays_within_the_limit() -> None:
+    run = _limited(*(_reserving(f"t{place}", 30) for place in range(5)), tokens=100)
+    assert list(run.state.active) == ["t0", "t1", "t2"]
+    freed = run.submits("t0", candidate(1), usage=Usage(10))
+    freed.then(CandidateSubmitted, like(AttemptOpened, task="t0", kind="verify"), like(AttemptOpened, task="t3"))
+    freed.submits("t1", candidate(1), usage=Usage(30)).then(
+        CandidateSubmitted, like(AttemptOpened, task="t1", kind="verify")
+    )
+
+
+@pytest.mark.parametrize(("tokens", "cost"), [(100, None), (None, "100")])
+def test_either_limit_holds_back(tokens: int | None, cost: str | None) -> None:
+    run = _limited(_reserving("a", 60, "60"), _reserving("b", 60, "60"), tokens=tokens, cost=cost)
+    assert list(run.state.active) == ["a"]
+
+
+def test_work_that_does_not_fit_holds_back_the_work_behind_it() -> None:
+    """Else a large task would wait until all small ones are done. A higher priority goes first all the same."""
+    run = _limited(
+        _reserving("first", 10, priority=2), _reserving("large", 95, priority=1), _reserving("small", 1), tokens=100
+    )
+    assert list(run.state.active) == ["first"]
+    done = run.submits("first", candidate(1), usage=Usage(5)).judges("first", "pass")
+    done.then_task("large", status="ready")
+    assert list(done.state.active) == ["large"]
+
+
+def test_what_reserves_nothing_needs_something_to_be_left() -> None:
+    run = _limited(_reserving("a", 100), task("b"), tokens=100)
+    assert list(run.state.active) == ["a"]
+    assert list(_limited(_reserving("a", 99), task("b"), tokens=100).state.active) == ["a", "b"]
+
+
+def test_reviews_are_never_held_back() -> None:
+    """They finish what is paid for, also after a backoff and when a new task is first in line."""
+    run = _limited(_reserving("a", 50), _reserving("b", 60), tokens=100).submits("a", candidate(1), usage=Usage(100))
+    run.then(CandidateSubmitted, like(AttemptOpened, task="a", kind="verify"))
+    resting = run.judges("a", "error").then(VerdictRecorded, like(TaskBackedOff, task="a", review=True))
+    resting.then_state(status="running")
+    again = resting.fires("backoff", "a").then(like(AttemptOpened, task="a", kind="verify"))
+    again.judges("a", "pass").then(VerdictRecorded, TaskVerified, RunBlocked("budget_exhausted", ("b",)))
+
+
+def test_a_review_that_rests_behind_work_that_does_not_fit_is_asked_again() -> None:
+    """Two rest: the work of one is due first, cannot be paid for, and does not stand in the way."""
+    run = _limited(_reserving("a", 50), _reserving("b", 50), tokens=110)
+    run = run.fails("b", usage=Usage(70)).submits("a", candidate(1), usage=Usage(40)).judges("a", "error")
+    run.then_task("a", status="backoff").then_task("b", status="backoff").then_state(status="running")
+    late = max(run.task("a").due_ms, run.task("b").due_ms)
+    both = run.after(late).fires("backoff", "a")
+    both.then(like(AttemptOpened, task="a", kind="verify"))
+
+
+# The run is blocked, and goes on.
+
+
+def test_a_run_is_blocked_when_nothing_runs_that_could_give_something_back() -> None:
+    run = _limited(_reserving("a", 60), _reserving("b", 60), tokens=100).submits("a", candidate(1), usage=Usage(60))
+    stuck = run.judges("a", "pass").then(VerdictRecorded, TaskVerified, RunBlocked("budget_exhausted", ("b",)))
+    stuck.then_state(status="blocked", blocked={}, blocked_by="budget_exhausted").then_task("b", status="ready")
+    enough = Limits(max_tokens=120)
+    stuck.when(SetLimits(enough)).then(
+        LimitsSet(enough, Limits(max_tokens=100)), RunReopened("its limits are raised"), like(AttemptOpened, task="b")
+    ).then_state(status="running", blocked_by="")
+
+
+def test_a_limit_that_is_raised_too_little_leaves_the_run_blocked() -> None:
+    run = _limited(_reserving("a", 60), tokens=50).then_state(status="blocked")
+    run.when(SetLimits(Limits(max_tokens=59))).then_state(status="blocked", active={})
+    run.when(SetLimits(Limits(max_tokens=60))).then_state(status="running", active={"a": None})
+    run.when(SetLimits(Limits())).then_state(status="running", active={"a": None})
+
+
+def test_a_run_that_can_never_pay_for_its_first_task_is_blocked_at_once() -> None:
+    _limited(_reserving("a", 0, "2"), cost="1.99").then(RunStarted, TasksAdded, RunBlocked("budget_exhausted", ("a",)))
+
+
+def test_a_task_in_backoff_that_cannot_be_paid_for_blocks_the_run_when_its_time_comes() -> None:
+    resting = _limited(_reserving("a", 60), tokens=100).fails("a", usage=Usage(60)).then_state(status="running")
+    resting.fires("backoff", "a").then(RunBlocked("budget_exhausted", ("a",))).when(
+        SetLimits(Limits(max_tokens=200))
+    ).then(LimitsSet, RunReopened, like(AttemptOpened, task="a"))
+
+
+def test_a_backoff_that_ends_while_its_task_cannot_be_paid_for_changes_nothing() -> None:
+    """Another task runs that may give something back: a commit says something, so the timer is told to come again."""
+    run = _limited(_reserving("a", 60), _reserving("b", 40), tokens=100).fails("a", usage=Usage(60))
+    run.fires("backoff", "a").then_refused(Code.NOT_DUE).then_task("a", status="backoff")
+
+
+def test_a_paused_run_is_blocked_by_its_budget_when_it_is_resumed() -> None:
+    run = _limited(_reserving("a", 60), _reserving("b", 60), tokens=100).when(PauseRun())
+    spent = run.submits("a", candidate(1), usage=Usage(60)).when(ResumeRun())
+    spent.then(RunResumed, like(AttemptOpened, task="a", kind="verify")).judges("a", "pass").then_state(
+        status="blocked"
+    )
+
+
+def test_a_blocked_budget_may_be_paused_raised_and_resumed() -> None:
+    stuck = _limited(_reserving("a", 60), tokens=50).when(PauseRun()).then_state(status="paused")
+    stuck.when(ResumeRun()).then(RunResumed, RunBlocked("budget_exhausted", ("a",)))
+    raised = stuck.when(SetLimits(Limits(max_tokens=60))).then(LimitsSet).then_state(status="paused")
+    raised.when(ResumeRun()).then(RunResumed, like(AttemptOpened, task="a"))
+
+
+def test_what_cannot_be_paid_for_may_be_cancelled_or_replaced() -> None:
+    stuck = _limited(_reserving("a", 60), task("b"), tokens=50).then_state(status="blocked")
+    stuck.cancels("a").then_state(status="running", active={"b": None})
+    cheap = stuck.supersedes("a", _reserving("a2", 10, priority=1)).then_state(status="running")
+    assert list(cheap.state.active) == ["b", "a2"] or list(cheap.state.active) == ["a2", "b"]
+
+
+def test_a_blocked_task_does_not_hide_that_the_budget_is_exhausted() -> None:
+    run = _limited(_reserving("a", 60, priority=1), _reserving("b", 60), tokens=100).submits(
+        "a", blocked(), usage=Usage(50)
+    )
+    run.then_state(status="blocked", blocked_by="budget_exhausted", blocked={"a": "worker_blocked"})
+    raised = run.when(SetLimits(Limits(max_tokens=110))).then_state(status="running", active={"b": None})
+    raised.fails("b", failure(terminal=True), usage=Usage(60)).then_state(status="blocked", blocked_by="worker_blocked")
+
+
+@pytest.mark.parametrize(
+    ("limits", "named"),
+    [
+        (Limits(max_tokens=0), "max_tokens"),
+        (Limits(max_tokens=2**60), "max_tokens"),
+        (Limits(max_cost="-1"), "max_cost"),
+        (Limits(max_cost="1e9"), "max_cost"),
+        (Limits(max_cost=""), "max_cost"),
+        (Limits(max_wall_ms=0), "max_wall_ms"),
+        (Limits(max_total_artifact_bytes=-1), "max_total_artifact_bytes"),
+        (Limits(max_context_bytes=0), "max_context_bytes"),
+        (Limits(max_pending_verifications=0), "max_pending_verifications"),
+    ],
+)
+def test_a_limit_that_cannot_be_reached_is_refused(limits: Limits, named: str) -> None:
+    given().when(start(task("a"), limits=limits)).then_refused(Code.INVALID_SPEC, naming=named)
+    _limited(task("a")).when(SetLimits(limits)).then_refused(Code.INVALID_SPEC, naming=named)
+
+
+def test_limits_of_tokens_and_cost_only_grow_and_none_is_the_highest() -> None:
+    run = _limited(task("a"), tokens=100, cost="1.50")
+    run.when(SetLimits(Limits(max_tokens=99, max_cost="1.5"))).then_refused(Code.CONFIG_MISMATCH, naming="max_tokens")
+    run.when(SetLimits(Limits(max_tokens=100, max_cost="1.4999"))).then_refused(Code.CONFIG_MISMATCH, naming="max_cost")
+    run.when(SetLimits(Limits(max_tokens=100, max_cost="10"))).then(LimitsSet)
+    run.when(SetLimits(Limits(max_tokens=100, max_cost="1.5"))).then(LimitsSet)
+    run.when(SetLimits(Limits())).then(LimitsSet).when(SetLimits(Limits(max_tokens=2**50))).then_refused(
+        Code.CONFIG_MISMATCH, naming="max_tokens"
+    )
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        TaskLimits(-1),
+        TaskLimits(2**54),
+        TaskLimits(0, "x"),
+        TaskLimits(0, "-1"),
+        TaskLimits(context_bytes=0),
+        TaskLimits(context_artifacts=0),
+        TaskLimits(context_artifacts=-2),
+    ],
+)
+def test_limits_of_a_task_that_mean_nothing_are_refused(limits: TaskLimits) -> None:
+    given().when(start(task("a", limits=limits))).then_refused(Code.INVALID_SPEC)
+
+
+def test_limits_are_part_of_what_a_task_is() -> None:
+    def command(tokens: int) -> StartRun:
+        return start(_reserving("a", tokens))
+
+    run = given().when(command(1))
+    run.when(command(1)).then_repeated()
+    run.when(command(2)).then_refused(Code.CONFIG_MISMATCH)
+
+
+# Back-pressure of reviews.
+
+
+def test_no_more_work_opens_while_too_much_awaits_a_verdict() -> None:
+    """Case 21 of the reference: at the limit nothing new is begun; each verdict lets the next task begin."""
+    tasks = [task(f"t{place:02}") for place in range(20)]
+    run = _limited(*tasks, max_pending_verifications=16, max_open=17)
+    for place in range(16):
+        run = run.submits(f"t{place:02}", candidate(1))
+    run.then(CandidateSubmitted, like(AttemptOpened, task="t15", kind="verify")).then_task("t17", attempt=None)
+    assert len(run.state.active) == 17
+    run.judges("t00", "pass").then(VerdictRecorded, TaskVerified, like(AttemptOpened, task="t17", kind="work"))
+    over = run.submits("t16", candidate(1)).then(CandidateSubmitted, like(AttemptOpened, task="t16", kind="verify"))
+    over.judges("t00", "pass").then(VerdictRecorded, TaskVerified)
+
+
+def test_pending_reviews_do_not_block_the_run() -> None:
+    run = _limited(task("a"), task("b"), max_pending_verifications=1, max_open=1).submits("a", candidate(1))
+    run.then_state(status="running").starts("a").fires("lease", "a").then(
+        AttemptLost, like(AttemptOpened, task="a", kind="verify")
+    )
+
+
+def test_proposals_await_a_verdict_too() -> None:
+    verifiers = {"check": pin("candidate", "decomposition")}
+    limits = Limits(max_pending_verifications=1, max_open=2)
+    run = given().when(start(task("a"), task("b"), task("c"), verifiers=verifiers, limits=limits))
+    run.submits("a", decompose(task("d"))).then_task("c", attempt=None).judges("a", "fail").then(
+        VerdictRecorded, like(TaskBackedOff, task="a"), like(AttemptOpened, task="c")
+    )
+
+
+def test_closing_by_fail_fast_charges_and_names_each_attempt() -> None:
+    run = given().when(start(_reserving("a", 5), _reserving("b", 6), failure_policy="fail_fast")).starts("b")
+    run.fails("a", failure(terminal=True), usage=Usage(1)).then_state(spent=Usage(7), reserved=Usage())
+    closed = run.fails("a", failure(terminal=True)).events[2]
+    assert closed == AttemptClosed("b", 1, "run_failed", Usage(6))
+    assert isinstance(run.fails("a", failure(terminal=True)).events[0], AttemptFailed)
