@@ -14,7 +14,7 @@ from dagbok.agents.hosting.answering import find
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.locks import FileLock
-from dagbok.agents.hosting.presence import beat, look_at_owner
+from dagbok.agents.hosting.presence import BEAT_S, beat, look_at_owner
 from dagbok.agents.hosting.snapshots import PARTITION, keeper_of
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.agents.scheduler.owner import Owner
@@ -57,14 +57,14 @@ async def decide_once(folder: DataFolder, command: Command, *, patience_s: float
         await log.append(COMMANDS, PARTITION, [command_record(command)])
         deciding = asyncio.create_task(_decide_when_free(folder, log, lock))
         answer = asyncio.create_task(find(log, PARTITION, since, command))
-        until_s = time.monotonic() + patience_s
+        begun_s = time.monotonic()
         # Without an owner this process decides itself, and however long the fold takes is no reason to give up.
         while not answer.done():
             await asyncio.wait((answer, deciding), timeout=GLANCE_S, return_when=asyncio.FIRST_COMPLETED)
             if deciding.done():
                 deciding.result()
             elif not lock.held and not answer.done():
-                _check_patience(folder, until_s)
+                _check_patience(folder, time.monotonic() - begun_s, patience_s)
         return answer.result()
     except FolderBusy as error:
         # An owner that was stopped inside a transaction holds the lock of the database too.
@@ -77,8 +77,10 @@ async def decide_once(folder: DataFolder, command: Command, *, patience_s: float
         await log.close()
 
 
-def _check_patience(folder: DataFolder, until_s: float) -> None:
-    if time.monotonic() >= until_s or look_at_owner(folder).state == "silent":
+def _check_patience(folder: DataFolder, waited_s: float, patience_s: float) -> None:
+    # One that has just woken up has a moment to show that it lives.
+    silent = waited_s >= 2 * BEAT_S and look_at_owner(folder).state == "silent"
+    if silent or waited_s >= patience_s:
         raise FolderBusy("the command is in the log, and is decided as soon as the owner goes on")
 
 

@@ -18,6 +18,7 @@ from dagbok.events.errors import DagbokError, InvalidInput
 from dagbok.settings import TRUE
 
 HELP = ("--help", "-h")
+OF_FILES = ("run", "submit")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,11 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _perform(tokens: Sequence[str]) -> int:
     try:
-        status: int | None = build()(tokens, print_error=False, exit_on_error=False, result_action="return_value")
         if _asks_for_help_on_a_file(tokens):
             from dagbok.cli.run import help_on_file
 
-            help_on_file(tokens[1])
+            help_on_file(tokens[0], tokens[1])
+        status: int | None = build()(tokens, print_error=False, exit_on_error=False, result_action="return_value")
     except Interrupted as interrupted:
         return interrupted.status
     except DagbokError as error:
@@ -72,8 +73,8 @@ def _internal(error: Exception) -> DagbokError:
 
 
 def _asks_for_help_on_a_file(tokens: Sequence[str]) -> bool:
-    """The options of `main` are known only when the file is loaded: they follow the help of the command."""
-    return len(tokens) > 2 and tokens[0] == "run" and not tokens[1].startswith("-") and bool({*HELP} & {*tokens})
+    """The options of `main` are known only when the file is loaded: they stand before the help of the command."""
+    return len(tokens) > 2 and tokens[0] in OF_FILES and not tokens[1].startswith("-") and bool({*HELP} & {*tokens})
 
 
 def _sentence(error: CycloptsError) -> str:
@@ -85,8 +86,8 @@ def _help_for(tokens: Sequence[str]) -> str:
     command = next((token for token in tokens if not token.startswith("-")), "")
     if command not in build():
         return "see dagbok --help"
-    named_file = command == "run" and len(tokens) > 1 and not tokens[1].startswith("-")
-    return f"see dagbok run {tokens[1]} --help" if named_file else f"see dagbok {command} --help"
+    named_file = command in OF_FILES and len(tokens) > 1 and not tokens[1].startswith("-")
+    return f"see dagbok {command} {tokens[1]} --help" if named_file else f"see dagbok {command} --help"
 
 
 def _tolerate_terminals() -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter
 
-from dagbok.cli.options import Output, Place
+from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
+from dagbok.cli.steer import add_to as add_steering
 from dagbok.cli.trace import trace
 
 EPILOGUE = """
@@ -17,6 +18,7 @@ RUN is an id, its first digits, or "last". Examples:
   dagbok run examples/docs_audit.py --input docs
   dagbok show last
   dagbok resolve last analysis --note 'the file is there now'
+  dagbok retry last analysis
 
 Exit status:
   0  done; the run succeeded          5  the data folder is busy
@@ -31,16 +33,9 @@ do; with --json they are objects. docs/cli.md has all commands and settings.
 
 RUNS = Group("Run", sort_key=1)
 LOOK = Group("Look", sort_key=2)
-STEER = Group("Steer", sort_key=3)
 
 Status = Literal["running", "paused", "blocked", "succeeded", "failed", "cancelled"]
-RunName = Annotated[str, Parameter(help='Id, its first digits, or "last".')]
 Flag = Parameter(negative="", show_default=False)
-Imports = Annotated[
-    list[str] | None,
-    Parameter(name="--import", negative="", help="Module or file with further workers and verifiers; repeatable."),
-]
-Reason = Annotated[str, Parameter(help="Kept in the log.")]
 
 
 @cache
@@ -53,16 +48,12 @@ def build() -> App:
         help_format="plaintext",
         version=_version,
     )
-    app.command(run, group=RUNS)
-    app.command(up, group=RUNS)
+    for running in (run, submit, up):
+        app.command(running, group=RUNS)
     for look in (ls, show, events, trace):
         app.command(look, group=LOOK)
     app.command(_artifact_app())
-    app.command(pause, group=STEER)
-    app.command(resume, group=STEER)
-    app.command(cancel, group=STEER)
-    app.command(resolve, group=STEER)
-    app.command(limits, group=STEER)
+    add_steering(app)
     app.register_install_completion_command()
     return app
 
@@ -84,7 +75,7 @@ def _version() -> str:
 def run(
     file: Path,
     /,
-    *options: Annotated[str, Parameter(allow_leading_hyphen=True, help="Options of main in FILE.")],
+    *options: Annotated[str, Parameter(allow_leading_hyphen=True, help=MAIN_OPTIONS)],
     new: Annotated[bool, Flag] = False,
     imports: Imports = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False,
@@ -98,8 +89,9 @@ def run(
     it behind "--".
 
     Stopped in whatever way, the same command goes on where it was. After a
-    run has succeeded, failed or been cancelled, it starts the next one. What
-    the roots publish is written to files in DATA/output/RUN.
+    run has succeeded, failed or been cancelled, it starts the next one. In a
+    second terminal it works on the same run. What the roots publish is written
+    to files in DATA/output/RUN.
 
     Examples:
       dagbok run examples/docs_audit.py --input docs
@@ -120,12 +112,43 @@ def run(
     return run_file(file, options, imports or [], new=new, quiet=quiet, place=place, output=output)
 
 
+def submit(
+    file: Path,
+    /,
+    *options: Annotated[str, Parameter(allow_leading_hyphen=True, help=MAIN_OPTIONS)],
+    new: Annotated[bool, Flag] = False,
+    imports: Imports = None,
+    place: Place | None = None,
+    output: Output | None = None,
+) -> int:
+    """Start the run that "dagbok run FILE" would, print its id, and leave.
+
+    Whoever serves the data folder does the work: "dagbok up --import FILE",
+    or "dagbok run FILE" with the same options, which also shows it.
+
+    Examples:
+      dagbok submit examples/docs_audit.py --input docs
+      dagbok events --follow $(dagbok submit flow.py)
+
+    Parameters
+    ----------
+    file
+        Python file with `main(…) -> TaskSpec` (or several) and its workers and verifiers.
+    new
+        Start another run although the last one is unfinished.
+    """
+    from dagbok.cli.submit import submit_file
+
+    return submit_file(file, options, imports or [], new=new, place=place, output=output)
+
+
 def up(*, imports: Imports = None, place: Place | None = None, output: Output | None = None) -> int:
     """Serve a data folder until SIGTERM or Ctrl-C.
 
     Open runs go on. Each imported file is served in the pool that "dagbok
-    run" gives it; the pool "default" has what all files declare. Logs are
-    JSON unless standard error is a terminal.
+    run" gives it; the pool "default" has what all files declare. Several of
+    them on one data folder share the work; when the one that decides ends,
+    another one decides. Logs are JSON unless standard error is a terminal.
 
     Example:
       dagbok up --import examples/docs_audit.py --data /var/lib/dagbok
@@ -157,6 +180,7 @@ def show(
     /,
     *,
     all: Annotated[bool, Flag] = False,
+    task: str | None = None,
     place: Place | None = None,
     output: Output | None = None,
 ) -> int:
@@ -166,10 +190,13 @@ def show(
     ----------
     all
         Every task; long lists are shortened otherwise.
+    task
+        This task alone (its id, or its first characters): its attempts, with tracebacks.
     """
     from dagbok.cli.show import show_run
+    from dagbok.cli.show_task import show_task
 
-    return show_run(run, all, place, output)
+    return show_run(run, all, place, output) if task is None else show_task(run, task, place, output)
 
 
 def events(
@@ -226,57 +253,6 @@ def artifact_ls(run: RunName = "last", /, *, place: Place | None = None, output:
     from dagbok.cli.artifacts import list_artifacts
 
     return list_artifacts(run, place, output)
-
-
-def pause(run: RunName, /, *, reason: Reason = "", place: Place | None = None, output: Output | None = None) -> int:
-    """Start nothing more in a run until it is resumed."""
-    from dagbok.cli.control import pause_run
-
-    return pause_run(run, reason, place, output)
-
-
-def resume(run: RunName, /, *, reason: Reason = "", place: Place | None = None, output: Output | None = None) -> int:
-    """Let a paused run go on."""
-    from dagbok.cli.control import resume_run
-
-    return resume_run(run, reason, place, output)
-
-
-def cancel(run: RunName, /, *, reason: Reason = "", place: Place | None = None, output: Output | None = None) -> int:
-    """End a run for good: what is open is cancelled."""
-    from dagbok.cli.control import cancel_run
-
-    return cancel_run(run, reason, place, output)
-
-
-def resolve(
-    run: RunName, task: str, /, *, note: str = "", place: Place | None = None, output: Output | None = None
-) -> int:
-    """Let a blocked task run again: what it waits for is done.
-
-    Parameters
-    ----------
-    task
-        Id of the task, or its first characters.
-    note
-        Reaches the worker.
-    """
-    from dagbok.cli.control import resolve_block
-
-    return resolve_block(run, task, note, place, output)
-
-
-def limits(
-    run: RunName,
-    /,
-    *changes: Annotated[str, Parameter(help="NAME=NUMBER; none: show them.")],
-    place: Place | None = None,
-    output: Output | None = None,
-) -> int:
-    """Show what a run may use, or raise it: "dagbok limits last max_tasks=200000"."""
-    from dagbok.cli.limits import limits as show_or_raise
-
-    return show_or_raise(run, changes, place, output)
 
 
 def artifact_collect(

@@ -44,15 +44,18 @@ def get(run: str, task: str, name: str | None, target: Path | None, place: Place
 
 
 def list_artifacts(run: str, place: Place | None, output: Output | None) -> int:
-    """Print what a run has published."""
+    """Print what a run has published, in the order in which its tasks came."""
     settings, how = settle(place, output)
     quiet_logs(settings)
-    rows = asyncio.run(_published(settings, run))
+    found = asyncio.run(_published(settings, run))
     if how.json:
-        say.out_json([_told(row) for row in rows])
+        say.out_json([{**_told(row), "goal": goal} for row, goal in found])
         return 0
-    head = ["TASK", "NAME", "BYTES", "TYPE", "SHA-256"]
-    lines = [[short(row.task), clean(row.name), str(row.size_bytes), row.media_type, row.sha256] for row in rows]
+    head = ["TASK", "NAME", "BYTES", "TYPE", "SHA-256", "GOAL"]
+    lines = [
+        [short(row.task), clean(row.name, 40), str(row.size_bytes), row.media_type, row.sha256[:12], clean(goal)]
+        for row, goal in found
+    ]
     for line in columns([head, *lines]):
         say.out(line)
     return 0
@@ -94,9 +97,14 @@ def _find(found: Reading, run: str, task: str, name: str | None) -> ArtifactRow:
     )
 
 
-async def _published(settings: Settings, run: str) -> list[ArtifactRow]:
+async def _published(settings: Settings, run: str) -> list[tuple[ArtifactRow, str]]:
+    """With the goals of their tasks, in the order in which the tasks came."""
     async with reading(settings) as found:
-        return found.queries.artifacts(found.tenant, found.project, found.find_run(run).run, state="published")
+        whose = (found.tenant, found.project, found.find_run(run).run)
+        rows = found.queries.artifacts(*whose, state="published")
+        tasks = {task.task: task for task in found.queries.list_tasks(*whose)}
+        rows.sort(key=lambda row: (tasks[row.task].number, row.epoch, row.item))
+        return [(row, tasks[row.task].goal) for row in rows]
 
 
 def _told(row: ArtifactRow) -> dict[str, object]:

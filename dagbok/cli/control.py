@@ -1,4 +1,4 @@
-"""`dagbok pause`, `resume`, `cancel` and `resolve`: commands to a run, whoever owns its folder."""
+"""`dagbok pause`, `resume`, `cancel`, `resolve` and `retry`: commands to a run, whoever owns its folder."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from collections.abc import Callable
 from dagbok.agents.hosting.control import decide_once
 from dagbok.cli import say
 from dagbok.cli.options import Output, Place, settle
+from dagbok.cli.ownership import who_goes_on
 from dagbok.cli.quiet import quiet_logs
 from dagbok.cli.reading import Reading, reading
+from dagbok.cli.text import short
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Sender, run_command
 from dagbok.events.errors import Refused
 from dagbok.events.log.clock import system_ms
-from dagbok.events.run.commands import CancelRun, PauseRun, ResolveBlock, ResumeRun, RunCommand
+from dagbok.events.run.commands import CancelRun, CancelTask, PauseRun, ResolveBlock, ResumeRun, RetryTask, RunCommand
 from dagbok.projections.views.graph.rows import RunRow
 from dagbok.settings import Settings
 
@@ -29,12 +31,16 @@ def pause_run(name: str, reason: str, place: Place | None, output: Output | None
 
 def resume_run(name: str, reason: str, place: Place | None, output: Output | None) -> int:
     """Send `ResumeRun`."""
-    return send_command(name, lambda _found, _run: ResumeRun(reason), "resumed", place, output)
+    return send_command(name, lambda _found, _run: ResumeRun(reason), "resumed", place, output, goes_on=True)
 
 
-def cancel_run(name: str, reason: str, place: Place | None, output: Output | None) -> int:
-    """Send `CancelRun`."""
-    return send_command(name, lambda _found, _run: CancelRun(reason), "cancelled", place, output)
+def cancel_run(name: str, task: str | None, reason: str, place: Place | None, output: Output | None) -> int:
+    """Send `CancelRun`, or for one task `CancelTask`."""
+
+    def make(found: Reading, run: RunRow) -> RunCommand:
+        return CancelRun(reason) if task is None else CancelTask(found.find_task(run, task).task, reason)
+
+    return send_command(name, make, "cancelled" if task is None else f"cancelled task {task}", place, output)
 
 
 def resolve_block(name: str, task: str, note: str, place: Place | None, output: Output | None) -> int:
@@ -43,21 +49,53 @@ def resolve_block(name: str, task: str, note: str, place: Place | None, output: 
     def make(found: Reading, run: RunRow) -> RunCommand:
         return ResolveBlock(found.find_task(run, task).task, note)
 
-    return send_command(name, make, "resolved", place, output)
+    return send_command(name, make, "resolved", place, output, goes_on=True)
 
 
-def send_command(name: str, make: Make, done: str, place: Place | None, output: Output | None) -> int:
-    """Send what `make` makes of the folder and the run, and tell what became of it. Raises `Refused`."""
+def retry_task(name: str, task: str, note: str, place: Place | None, output: Output | None) -> int:
+    """Send `RetryTask`."""
+
+    def make(found: Reading, run: RunRow) -> RunCommand:
+        return RetryTask(found.find_task(run, task).task, note)
+
+    return send_command(name, make, f"retried task {task}", place, output, goes_on=True)
+
+
+def send_command(
+    name: str, make: Make, done: str, place: Place | None, output: Output | None, *, goes_on: bool = False
+) -> int:
+    """Send what `make` makes of the folder and the run, and tell what became of it. `goes_on`: work follows from it, so
+    say when nobody is there to do it. Raises `Refused`."""
     settings, how = settle(place, output)
     quiet_logs(settings)
     run, answer = asyncio.run(_send(settings, name, make))
-    if not answer.accepted:
-        raise Refused(Code(answer.code or Code.INTERNAL_ERROR), answer.reason, advice=answer.advice or None)
     if how.json:
         say.out_json({"run": run.run, "accepted": True, "events": answer.events, "at": answer.at})
     else:
         say.out(f"{done}: run {run.run}")
+        if goes_on:
+            for line in who_goes_on(settings):
+                say.note(line)
     return 0
+
+
+def accepted(answer: Answer, run: str) -> Answer:
+    """The answer, unless it is a refusal: then raise it, with advice for a person at a terminal."""
+    if answer.accepted:
+        return answer
+    code = Code(answer.code or Code.INTERNAL_ERROR)
+    advice = answer.advice or code.meaning.advice
+    if advice == code.meaning.advice and code in FOR_PEOPLE:
+        advice = FOR_PEOPLE[code].format(run=short(run))
+    raise Refused(code, answer.reason, advice=advice)
+
+
+FOR_PEOPLE = {
+    Code.VERSION_CONFLICT: "see dagbok show {run}: it is no longer, or not yet, as this command needs it",
+    Code.RUN_CLOSED: "see dagbok show {run}; a failed task runs again by dagbok retry {run} TASK, and another run "
+    "begins by dagbok run FILE",
+}
+"""Instead of what programs are advised to do."""
 
 
 async def _send(settings: Settings, name: str, make: Make) -> tuple[RunRow, Answer]:
@@ -66,4 +104,4 @@ async def _send(settings: Settings, name: str, make: Make) -> tuple[RunRow, Answ
         command = make(found, run)
     sender = Sender(settings.tenant, settings.project, f"user:{settings.user}")
     envelope = run_command(sender, run.stream, command, id=secrets.token_hex(16), now_ms=system_ms())
-    return run, await decide_once(found.folder, envelope)
+    return run, accepted(await decide_once(found.folder, envelope), run.run)

@@ -45,7 +45,7 @@ async def tell(ended: Ended, settings: Settings, *, quiet: bool, as_json: bool) 
 async def _tree(ended: Ended, settings: Settings) -> None:
     try:
         async with reading(settings) as found:
-            print_run(found, found.find_run(ended.result.run))
+            print_run(found, found.find_run(ended.result.run), timed=False)
     except DagbokError as error:
         # The run has ended as the log says; the tables are only another view of it.
         say.note(f"the tree cannot be shown: {error}")
@@ -62,7 +62,9 @@ def _last_lines(ended: Ended) -> list[str]:
             )
         lines.append("then the same command goes on")
     elif result.status in ("failed", "cancelled"):
+        first_failed = list(result.failed)[:1]
         lines += [f"see dagbok show {short(result.run)}; the same command begins another run"]
+        lines += [f"to go on with this one: dagbok retry {short(result.run)} {short(task)}" for task in first_failed]
     lines.append(f"{result.status}: {plural(result.tasks, 'task')} in {duration(ended.elapsed_s * 1000)}")
     return lines
 

@@ -35,8 +35,9 @@ class Entry:
         return derive("dagbok run", str(self.file), self.arguments, str(data.resolve()), number)
 
 
-def main_app(module: ModuleType, shown: str) -> App:
-    """The options of `main`. Raises `InvalidInput` (`bad_module`) when there is none."""
+def main_app(module: ModuleType, shown: str, command: str = "run") -> App:
+    """The options of `main`, as those of `dagbok run FILE` or another command. Raises `InvalidInput` (`bad_module`)
+    when there is none."""
     path = Path(module.__file__ or "")
     main: object = getattr(module, "main", None)
     if not callable(main) or inspect.iscoroutinefunction(main):
@@ -44,7 +45,7 @@ def main_app(module: ModuleType, shown: str) -> App:
         raise InvalidInput(
             f"{path}: it has {what}", code=Code.BAD_MODULE, advice="define main(…) that returns a TaskSpec"
         )
-    app = App(name=f"dagbok run {shown}", help_format="plaintext", version_flags=[])
+    app = App(name=f"dagbok {command} {shown}", help_format="plaintext", version_flags=[])
     app.default(main)
     return app
 

@@ -73,6 +73,11 @@ def load_all(names: Sequence[str]) -> list[ModuleType]:
     return list({id(module): module for module in files.values()}.values())
 
 
+def as_file(path: Path) -> str:
+    """A path that is not mistaken for a dotted name."""
+    return str(path.expanduser().absolute())
+
+
 def pool_of(path: Path) -> str:
     """The pool that serves the workers of a file: two files with equal worker names do not mix."""
     absolute = path.resolve()

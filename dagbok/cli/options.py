@@ -13,6 +13,13 @@ from dagbok.events.errors import InvalidInput
 from dagbok.events.ids import ID_PATTERN
 from dagbok.settings import LogFormat, LogLevel, Settings
 
+MAIN_OPTIONS = "Options of main in FILE."
+RunName = Annotated[str, Parameter(help='Id, its first digits, or "last".')]
+Imports = Annotated[
+    list[str] | None,
+    Parameter(name="--import", negative="", help="Module or file with further workers and verifiers; repeatable."),
+]
+
 PLACE = Group("Place", sort_key=10)
 OUTPUT = Group("Output", sort_key=20)
 

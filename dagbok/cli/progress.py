@@ -16,16 +16,20 @@ from dagbok.cli.text import counts, duration, short
 
 LIVE_EVERY_S = 0.1
 PLAIN_EVERY_S = 2.0
+LOOKS = 10
 
 
 class Now(Protocol):
-    """How a run stands: its status, tasks per status, and the keys that no process serves."""
+    """How a run stands: its status, tasks per status, the keys that no process serves, and why nothing is decided, if
+    so."""
 
     def status(self) -> str: ...
 
     def counts(self) -> Mapping[str, int]: ...
 
     def unserved(self) -> Sequence[str]: ...
+
+    def trouble(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ class Meter:
         )
 
     def _hint(self, status: str) -> str:
+        if trouble := self._now.trouble():
+            return trouble
         if status == "paused":
             return f"to go on: dagbok resume {short(self._run)}"
         unserved = self._now.unserved()
@@ -109,8 +115,14 @@ class Plain:
             say.note(now.line())
 
     async def _follow(self) -> None:
+        hint = ""
         while True:
-            await asyncio.sleep(self._every_s)
+            for _ in range(LOOKS):
+                await asyncio.sleep(self._every_s / LOOKS)
+                # What keeps the run from going on is told at once.
+                hint, before = self._meter.look().hint, hint
+                if hint and hint != before:
+                    break
             self.tell()
 
 

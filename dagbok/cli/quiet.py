@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from typing import Final
 
 from dagbok import logs
@@ -24,3 +26,8 @@ def quiet_logs(settings: Settings) -> None:
         silent=TOLD_BY_COMMANDS if settings.log_level is None else (),
         tracebacks=settings.debug,
     )
+
+
+def only_json(wanted: bool) -> AbstractContextManager[object]:
+    """What workers print would stand in the middle of the JSON: it goes to standard error then."""
+    return redirect_stdout(sys.stderr) if wanted else nullcontext()

@@ -4,32 +4,29 @@ takes."""
 from __future__ import annotations
 
 import asyncio
-import sys
+import difflib
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import TypedDict
 
+from dagbok.agents.workers.definitions import Worker
 from dagbok.cli import say
+from dagbok.cli.choose import choose, explained
 from dagbok.cli.ending import Ended, tell
 from dagbok.cli.entry import Entry, call_main, main_app
 from dagbok.cli.interrupts import Interrupted, interruptible, leave_threads
-from dagbok.cli.module_file import load_all, load_file, pool_of
+from dagbok.cli.module_file import as_file, load_all, load_file, pool_of
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.outputs import export
 from dagbok.cli.progress import Meter, shown
-from dagbok.cli.quiet import quiet_logs
+from dagbok.cli.quiet import only_json, quiet_logs
 from dagbok.client import Dagbok
-from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.ids import run_id
 from dagbok.settings import Settings
-
-FINISHED = ("succeeded", "failed", "cancelled")
 
 
 class Whose(TypedDict):
@@ -52,8 +49,8 @@ def run_file(
     """Load the file, run its tasks, tell how they ended; the exit status."""
     settings, how = settle(place, output)
     quiet_logs(settings)
-    with _only_json(how.json):
-        modules = load_all([_as_file(file), *imports])
+    with only_json(how.json):
+        modules = load_all([as_file(file), *imports])
         entry = call_main(modules[0], options, str(file))
     if entry is None:
         return 0
@@ -66,9 +63,9 @@ def run_file(
         return interrupted.status
 
 
-def help_on_file(file: str) -> None:
+def help_on_file(command: str, file: str) -> None:
     """Print the options of `main`. Raises like `load_file`."""
-    main_app(load_file(Path(file)), file).help_print([])
+    main_app(load_file(Path(file)), file, command).help_print([])
 
 
 @dataclass(frozen=True)
@@ -83,13 +80,18 @@ class Session:
 
     async def follow(self) -> Ended:
         """Start the run or go on with it, and wait for its end. Raises what `Dagbok.embedded` and `start` raise."""
+        # Before the workers of this process can finish the run that is meant.
+        key, resumed = await choose(self.settings, self.entry, new=self.new)
         async with Dagbok.embedded(
             self.settings.data, *self.modules, pool=pool_of(self.entry.file), user=self.settings.user
         ) as dagbok:
-            run, resumed = await self._begin(dagbok)
+            run = await self._begin(dagbok, key)
             begun = time.monotonic()
             if not self.quiet:
                 say.note(f"{'going on with' if resumed else 'started'} run {run}")
+                self._say_unknown()
+                if not dagbok.host.owns:
+                    say.note(f"{dagbok.host.owner_seen()}: working with it")
             try:
                 with shown(Meter(run, _Now(dagbok, run, self._whose)), quiet=self.quiet):
                     result = await dagbok.wait(run, **self._whose)
@@ -100,28 +102,21 @@ class Session:
             files = await asyncio.to_thread(export, result, self.settings.data)
         return Ended(result, resumed, elapsed_s, files)
 
-    async def _begin(self, dagbok: Dagbok) -> tuple[str, bool]:
-        key, known = self._choose(dagbok)
+    async def _begin(self, dagbok: Dagbok, key: str) -> str:
         try:
-            run = await dagbok.start(self.entry.tasks, key=key, **self._whose)
+            return await dagbok.start(self.entry.tasks, key=key, **self._whose)
         except Refused as error:
-            if error.code is not Code.CONFIG_MISMATCH:
-                raise
-            raise Refused(
-                error.code,
-                f"{error.message}: the file is not what it was when the unfinished run began",
-                advice="use --new to begin another run, or bring the file back to what it was",
-            ) from error
-        return run, known
+            whose = self.settings
+            raise explained(error, self.entry, run_id(whose.tenant, whose.project, key)) from error
 
-    def _choose(self, dagbok: Dagbok) -> tuple[str, bool]:
-        """The key of the first run that is absent or unfinished (with `new`: absent), and whether it is there."""
-        for number in count():
-            key = self.entry.key(self.settings.data, number)
-            status = dagbok.status(run_id(self.settings.tenant, self.settings.project, key), **self._whose)
-            if status is None or (status not in FINISHED and not self.new):
-                return key, status is not None
-        raise AssertionError("count() has no end")
+    def _say_unknown(self) -> None:
+        """A key that is written wrongly is no error, since another process may know it; but nobody should have to wait
+        to see it."""
+        known = {value.key for module in self.modules for value in vars(module).values() if isinstance(value, Worker)}
+        for key in sorted({task.worker for task in self.entry.tasks if task.pool is None} - known):
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            say.note(f"no worker {key!r} in FILE or --import: its task waits for a process that has it{hint}")
 
     @property
     def _whose(self) -> Whose:
@@ -143,18 +138,12 @@ class _Now:
     def unserved(self) -> Sequence[str]:
         return self._dagbok.unserved(self._run, **self._whose)
 
+    def trouble(self) -> str:
+        seen = self._dagbok.host.owner_seen()
+        return str(seen) if seen.state == "silent" and not self._dagbok.host.owns else ""
+
 
 async def _run_and_tell(session: Session, *, quiet: bool, as_json: bool) -> int:
-    with _only_json(as_json):
+    with only_json(as_json):
         ended = await session.follow()
     return await tell(ended, session.settings, quiet=quiet, as_json=as_json)
-
-
-def _only_json(wanted: bool) -> AbstractContextManager[object]:
-    """What workers print would stand in the middle of the JSON: it goes to standard error then."""
-    return redirect_stdout(sys.stderr) if wanted else nullcontext()
-
-
-def _as_file(file: Path) -> str:
-    """A path that is not mistaken for a dotted name."""
-    return str(file.expanduser().absolute())

@@ -7,13 +7,20 @@ from collections.abc import Sequence
 
 from dagbok.cli import say
 from dagbok.cli.options import Output, Place, settle
+from dagbok.cli.ownership import owner_of, who_goes_on
 from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import columns, counts, duration, moment, plural, short
 from dagbok.cli.tree import run_counts, run_lines, tree_lines
+from dagbok.events.codes import Code
 from dagbok.events.log.clock import system_ms
-from dagbok.projections.task_graph.state import RunStatus
+from dagbok.projections.task_graph.state import RunStatus, TaskStatus
 from dagbok.projections.views.graph.rows import AttemptRow, RunRow
 from dagbok.settings import Settings
+
+NAMED = 10
+TRACED = 3
+GOING_ON: tuple[RunStatus, ...] = ("running",)
+"""In these a run goes on by itself, if somebody decides."""
 
 
 def list_runs(status: RunStatus | None, limit: int, place: Place | None, output: Output | None) -> int:
@@ -24,11 +31,15 @@ def list_runs(status: RunStatus | None, limit: int, place: Place | None, output:
         say.out_json(runs)
         return 0
     if not runs:
-        say.note(f"no runs of {settings.tenant}/{settings.project} in {settings.data}")
+        for line in asyncio.run(_nothing(settings, status)):
+            say.note(line)
         return 0
     head = ["RUN", "STATUS", "STARTED", "TOOK", "TASKS"]
     for line in columns([head, *[_row(run) for run in runs]]):
         say.out(line)
+    if any(run.status in GOING_ON for run in runs):
+        for line in who_goes_on(settings):
+            say.note(line)
     return 0
 
 
@@ -39,13 +50,13 @@ def show_run(name: str, whole: bool, place: Place | None, output: Output | None)
     return 0
 
 
-def print_run(found: Reading, run: RunRow, *, whole: bool = False) -> None:
-    """The tree of a run and its counts."""
+def print_run(found: Reading, run: RunRow, *, whole: bool = False, timed: bool = True) -> None:
+    """The tree of a run and its counts; `timed`: with how long it took."""
 
     def attempts(task: str) -> Sequence[AttemptRow]:
         return found.queries.attempts(found.tenant, found.project, run.run, task)
 
-    for line in run_lines(run):
+    for line in run_lines(run, timed=timed):
         say.out(line)
     say.out()
     for line in tree_lines(found.queries.task_tree(found.tenant, found.project, run.run), attempts, whole=whole):
@@ -54,14 +65,38 @@ def print_run(found: Reading, run: RunRow, *, whole: bool = False) -> None:
     say.out(f"{plural(run.tasks, 'task')}: {counts(run_counts(run).items())}")
 
 
-def advice_for(found: Reading, run: RunRow) -> Sequence[str]:
-    """The commands that let the run go on."""
-    if run.status == "paused":
-        return [f"paused; to go on: dagbok resume {short(run.run)}"]
-    if not run.blocked:
-        return []
-    blocked = found.queries.list_tasks(found.tenant, found.project, run.run, status="blocked", limit=10)
-    return [f"to go on: dagbok resolve {short(run.run)} {short(task.task)} --note '…'" for task in blocked]
+def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]:
+    """The commands that let the run go on, and those that say why a task failed."""
+    name = short(run.run)
+    lines = [f"paused; to go on: dagbok resume {name}"] if run.status == "paused" else []
+    if run.code == Code.BUDGET_EXHAUSTED:
+        lines.append(f"to go on: dagbok limits {name} shows what the run may use, and raises it by NAME=NUMBER")
+    elif run.blocked:
+        lines += [f"to go on: dagbok resolve {name} {short(task)} --note '…'" for task in _tasks(found, run, "blocked")]
+    if run.failed:
+        failed = _tasks(found, run, "failed")
+        lines += [f"traceback: dagbok show {name} --task {short(task)}" for task in failed[:TRACED]]
+        lines += [f"to try again: dagbok retry {name} {short(task)}" for task in failed[:TRACED]]
+    if run.status in GOING_ON:
+        lines += who_goes_on(settings)
+    return lines
+
+
+def _tasks(found: Reading, run: RunRow, status: TaskStatus) -> Sequence[str]:
+    rows = found.queries.list_tasks(found.tenant, found.project, run.run, status=status, limit=NAMED)
+    return [row.task for row in rows]
+
+
+async def _nothing(settings: Settings, status: RunStatus | None) -> Sequence[str]:
+    """What to say when there is no run: whoever looks in the wrong place is told where there are some."""
+    said = "no runs" if status is None else f"no {status} runs"
+    lines = [f"{said} of {settings.tenant}/{settings.project} in {settings.data}"]
+    async with reading(settings) as found:
+        places = found.queries.projects_with_runs(limit=NAMED + 1)
+    others = [f"--tenant {tenant} --project {project}" for tenant, project in places[:NAMED]]
+    if places and (settings.tenant, settings.project) not in places:
+        lines.append(f"there are runs with {'; '.join(others)}{'; …' if len(places) > NAMED else ''}")
+    return lines
 
 
 async def _list(settings: Settings, status: RunStatus | None, limit: int) -> list[RunRow]:
@@ -74,9 +109,10 @@ async def _show(settings: Settings, name: str, whole: bool, as_json: bool) -> No
         run = found.find_run(name)
         if not as_json:
             print_run(found, run, whole=whole)
-            for line in advice_for(found, run):
+            for line in advice_for(found, run, settings):
                 say.out(line)
             return
+        owner = owner_of(settings)
         whose = (found.tenant, found.project, run.run)
         say.out_json(
             {
@@ -85,6 +121,7 @@ async def _show(settings: Settings, name: str, whole: bool, as_json: bool) -> No
                 "edges": found.queries.edges(*whose),
                 "attempts": found.queries.attempts(*whose),
                 "artifacts": found.queries.artifacts(*whose, state="published"),
+                "owner": {"state": owner.state, "pid": owner.pid or None, "silent_s": owner.silent_s},
             }
         )
 

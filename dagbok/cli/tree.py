@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dagbok.cli.text import clean, counts, duration, plural, short
 from dagbok.events.log.clock import system_ms
@@ -31,27 +31,20 @@ def tree_lines(trees: Sequence[TaskTree], attempts: Attempts, *, whole: bool = F
         yield f"… {rest}"
 
 
-def run_lines(run: RunRow) -> Iterator[str]:
-    """What there is to say of the run itself."""
+def run_lines(run: RunRow, *, timed: bool = True) -> Iterator[str]:
+    """What there is to say of the run itself; `timed`: with how long it took, since it began."""
     end = run.closed_ms if run.closed_ms is not None else system_ms()
-    yield f"run {run.run}  {run.status}  {plural(run.tasks, 'task')}  {duration(end - run.started_ms)}"
+    took = [duration(end - run.started_ms)] if timed else []
+    yield "  ".join([f"run {run.run}", run.status, plural(run.tasks, "task"), *took])
     if run.status in EXPLAINED and (run.reason or run.code):
         yield f"  {run.status}: {clean(': '.join(part for part in (run.code, run.reason) if part), 300)}"
 
 
-def run_counts(run: RunRow) -> dict[str, int]:
+def run_counts(run: RunRow) -> Mapping[str, int]:
     """Tasks per status."""
-    return {
-        "waiting": run.waiting,
-        "ready": run.ready,
-        "running": run.running,
-        "verifying": run.verifying,
-        "backoff": run.backoff,
-        "blocked": run.blocked,
-        "verified": run.verified,
-        "failed": run.failed,
-        "cancelled": run.cancelled,
-    }
+    counted: dict[str, int] = {}
+    counted.update(run.counts.items())
+    return counted
 
 
 def _below(trees: Sequence[TaskTree], attempts: Attempts, indent: str, whole: bool) -> Iterator[str]:

@@ -50,7 +50,7 @@ def test_all_tasks_are_shown_when_asked_for(call: Call, three_runs: Program) -> 
 
 def test_a_failure_is_shown_with_its_reason_and_without_control_characters(call: Call, three_runs: Program) -> None:
     said = call(*three_runs.look("show", run_of(call, three_runs, "failed")))
-    (line,) = [line for line in said.out.splitlines() if "part-01" in line]
+    (line,) = [line for line in said.out.splitlines() if "─ part-01" in line]
     assert "failed  3 attempts" in line
     assert "worker_failed: ValueError: no [31mgood at all" in line.replace("  ", " ")
     assert "\x1b" not in said.out

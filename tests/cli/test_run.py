@@ -15,7 +15,7 @@ def test_it_ends_with_the_tree_the_files_and_the_word(call: Call, program: Progr
     said = call(*program.command())
     assert said.status == 0
     lines = said.out.splitlines()
-    assert any(line.startswith("run ") and "  succeeded  4 tasks  " in line for line in lines)
+    assert any(line.startswith("run ") and line.endswith("  succeeded  4 tasks") for line in lines)
     assert any(line.startswith("root  verified  2 attempts") for line in lines)
     assert lines[-1].startswith("succeeded: 4 tasks in ")
     (page,) = program.data.glob("output/*/page.md")

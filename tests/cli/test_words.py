@@ -179,6 +179,7 @@ class Standing:
 
     def __init__(self) -> None:
         self.state, self.tasks, self.nobody = "running", {"verified": 1, "running": 2}, list[str]()
+        self.silent = ""
 
     def status(self) -> str:
         return self.state
@@ -188,6 +189,9 @@ class Standing:
 
     def unserved(self) -> list[str]:
         return self.nobody
+
+    def trouble(self) -> str:
+        return self.silent
 
 
 def test_progress_is_told_when_something_changed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,3 +210,6 @@ def test_progress_is_told_when_something_changed(capsys: pytest.CaptureFixture[s
     now.state, now.nobody = "running", ["worker 'x'"]
     plain.tell()
     assert "no process serves worker 'x'" in capsys.readouterr().err
+    now.silent = "owner not responding: process 7 has owned /data for 60 s and has been silent for 9 s"
+    plain.tell()
+    assert "owner not responding: process 7" in capsys.readouterr().err

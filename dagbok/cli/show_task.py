@@ -1,0 +1,74 @@
+"""`dagbok show RUN --task TASK`: one task, its attempts, and what its functions raised."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from dagbok.cli import say
+from dagbok.cli.options import Output, Place, settle
+from dagbok.cli.reading import Reading, reading
+from dagbok.cli.text import clean, duration, moment, short
+from dagbok.events.run.events import AttemptFailed
+from dagbok.events.run.values import Failure
+from dagbok.projections.views.graph.rows import AttemptRow, RunRow, TaskRow
+from dagbok.settings import Settings
+
+
+def show_task(name: str, task: str, place: Place | None, output: Output | None) -> int:
+    """Print one task with its attempts and their tracebacks; the same as JSON."""
+    settings, how = settle(place, output)
+    asyncio.run(_show(settings, name, task, how.json))
+    return 0
+
+
+async def _show(settings: Settings, name: str, task: str, as_json: bool) -> None:
+    async with reading(settings) as found:
+        run = found.find_run(name)
+        row = found.find_task(run, task)
+        attempts = found.queries.attempts(found.tenant, found.project, run.run, row.task)
+        failures = _failures(found, run, row.task)
+    if as_json:
+        say.out_json({"task": row, "attempts": attempts, "failures": failures})
+        return
+    for line in _lines(run, row, attempts, {failed.epoch: failed.failure for failed in failures}):
+        say.out(line)
+
+
+def _failures(found: Reading, run: RunRow, task: str) -> list[AttemptFailed]:
+    failures: list[AttemptFailed] = []
+    after, types = 0, (AttemptFailed.__name__,)
+    while rows := found.queries.journal(found.tenant, found.project, run.run, after_seq=after, types=types):
+        after = rows[-1].seq
+        failures += [msgspec.json.decode(row.data, type=AttemptFailed) for row in rows if row.task == task]
+    return failures
+
+
+def _lines(
+    run: RunRow, task: TaskRow, attempts: Sequence[AttemptRow], failures: Mapping[int, Failure]
+) -> Iterator[str]:
+    yield f"task {task.task}  {task.status}  of run {short(run.run)}"
+    yield f"goal: {clean(task.goal, 1_000)}"
+    yield f"worker {clean(task.worker)}, verifier {clean(task.verifier)}, pool {clean(task.pool)}"
+    for attempt in attempts:
+        yield ""
+        yield _attempt(attempt)
+        if (failure := failures.get(attempt.epoch)) is not None:
+            yield from _raised(failure)
+
+
+def _attempt(attempt: AttemptRow) -> str:
+    parts = [f"{attempt.epoch}: {'work' if attempt.kind == 'work' else 'review'}", attempt.status]
+    parts.append(moment(attempt.opened_ms))
+    if attempt.started_ms is not None and attempt.closed_ms is not None:
+        parts.append(duration(attempt.closed_ms - attempt.started_ms))
+    why = ": ".join(part for part in (attempt.outcome, attempt.code, attempt.message) if part)
+    return "  ".join([*parts, clean(why, 300)]).rstrip()
+
+
+def _raised(failure: Failure) -> Iterator[str]:
+    for line in (failure.traceback or f"{failure.type}: {failure.message}").splitlines():
+        indented = len(line) - len(line.lstrip(" "))
+        yield "  " + " " * indented + clean(line, 400)

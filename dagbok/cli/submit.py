@@ -1,0 +1,72 @@
+"""`dagbok submit FILE`: start the run of a file, and leave."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from dagbok.agents.hosting.control import decide_once
+from dagbok.agents.hosting.folder import DataFolder
+from dagbok.agents.workers.definitions import Registry
+from dagbok.cli import say
+from dagbok.cli.choose import choose, explained
+from dagbok.cli.control import accepted
+from dagbok.cli.entry import Entry, call_main
+from dagbok.cli.module_file import as_file, load_all, pool_of
+from dagbok.cli.options import Output, Place, settle
+from dagbok.cli.ownership import who_goes_on
+from dagbok.cli.quiet import only_json, quiet_logs
+from dagbok.events.envelope import Sender, run_command
+from dagbok.events.errors import Refused
+from dagbok.events.ids import run_id, run_stream
+from dagbok.events.log.clock import system_ms
+from dagbok.events.run.values import Pinned
+from dagbok.settings import Settings
+from dagbok.starting import start_command
+
+
+def submit_file(
+    file: Path,
+    options: Sequence[str],
+    imports: Sequence[str],
+    *,
+    new: bool,
+    place: Place | None,
+    output: Output | None,
+) -> int:
+    """Start the run that `dagbok run` with the same arguments would start or go on with, and print its id. Raises what
+    loading the file raises, and `Refused`."""
+    settings, how = settle(place, output)
+    quiet_logs(settings)
+    with only_json(how.json):
+        modules = load_all([as_file(file), *imports])
+        entry = call_main(modules[0], options, str(file))
+    if entry is None:
+        return 0
+    registry = Registry()
+    for module in modules:
+        registry.add_from(module)
+    run, known = asyncio.run(_submit(settings, entry, Pinned(registry.pins()), new=new))
+    if how.json:
+        say.out_json({"run": run, "resumed": known})
+    else:
+        say.out(run)
+        for line in who_goes_on(settings):
+            say.note(line)
+    return 0
+
+
+async def _submit(settings: Settings, entry: Entry, pinned: Pinned, *, new: bool) -> tuple[str, bool]:
+    key, known = await choose(settings, entry, new=new)
+    run = run_id(settings.tenant, settings.project, key)
+    command = start_command(run, entry.tasks, pinned, pool=pool_of(entry.file), user=settings.user)
+    sender = Sender(settings.tenant, settings.project, f"user:{settings.user}")
+    envelope = run_command(sender, run_stream(run), command, id=secrets.token_hex(16), now_ms=system_ms())
+    answer = await decide_once(DataFolder(settings.data), envelope)
+    try:
+        accepted(answer, run)
+    except Refused as error:
+        raise explained(error, entry, run) from error
+    return run, known

@@ -1,0 +1,69 @@
+"""`dagbok supersede`: another task in the place of one."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from dagbok.agents.workers.encode import encode_spec
+from dagbok.cli.control import send_command
+from dagbok.cli.entry import call_main
+from dagbok.cli.module_file import broken, load_file, pool_of
+from dagbok.cli.options import Output, Place
+from dagbok.cli.reading import Reading
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
+from dagbok.events.run.commands import RunCommand, SupersedeTask
+from dagbok.events.specs import TaskSpec
+from dagbok.projections.views.graph.rows import RunRow
+
+SHAPE = '{"goal": …, "worker": …, "verifier": …}'
+
+
+def supersede_task(
+    name: str,
+    task: str,
+    file: Path | None,
+    options: Sequence[str],
+    json: str | None,
+    revision: int | None,
+    place: Place | None,
+    output: Output | None,
+) -> int:
+    """Send `SupersedeTask`. A replacement from JSON goes to the pool of the old task, one from a Python file to that of
+    the file, unless it names one. Raises `InvalidInput` when there is not exactly one replacement."""
+    if (file is None) == (json is None):
+        raise InvalidInput("name either a FILE or --spec", code=Code.USAGE, advice="see dagbok supersede --help")
+    if file is not None and file.suffix != ".json":
+        replacement, pool = _of_python(file, options), pool_of(file)
+    else:
+        replacement, pool = _of_json(file, json), None
+
+    def make(found: Reading, run: RunRow) -> RunCommand:
+        old = found.find_task(run, task)
+        spec = encode_spec(replacement, derived_id=secrets.token_hex(16), pool=pool or old.pool)
+        return SupersedeTask(old.task, spec, revision)
+
+    return send_command(name, make, f"superseded task {task}", place, output, goes_on=True)
+
+
+def _of_python(file: Path, options: Sequence[str]) -> TaskSpec:
+    entry = call_main(load_file(file), options, str(file))
+    if entry is None or len(entry.tasks) != 1:
+        raise InvalidInput(f"{file}: main returned no single task", code=Code.BAD_MODULE, advice="return one TaskSpec")
+    return entry.tasks[0]
+
+
+def _of_json(file: Path | None, text: str | None) -> TaskSpec:
+    where = file or Path("--spec")
+    try:
+        return TaskSpec.model_validate_json(file.read_bytes() if file is not None else text or "")
+    except ValidationError as error:
+        raise broken(where, error, f"write a task as {SHAPE}") from error
+    except OSError as error:
+        raise InvalidInput(
+            f"cannot read {file}: {error.strerror or error}", code=Code.BAD_MODULE, advice="name a file with a task"
+        ) from error
