@@ -10,7 +10,7 @@ from typing import Any, Final
 from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.agents.workers.views import Artifacts, ArtifactView
 from dagbok.events.envelope import Input
-from dagbok.events.run.values import ArtifactRef
+from dagbok.events.run.values import ArtifactRef, Usage
 from dagbok.projections.artifacts.scope import Scope
 from dagbok.projections.task_graph.state import RunState, RunStatus
 
@@ -19,7 +19,9 @@ READ_AHEAD_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True)
 class RunResult:
-    """`roots`: the published artifacts of each root that is verified. `failed`, `blocked`: tasks with their codes."""
+    """`roots`: the published artifacts of each root that is verified. `failed`, `blocked`, `cancelled`: tasks with
+    their codes. `code`: why the run failed or is blocked; none when it did not and is not. `usage`: what all attempts
+    used so far. `last_event`: the number of the last event, for `Dagbok.events(after=)`."""
 
     run: str
     status: RunStatus
@@ -28,6 +30,10 @@ class RunResult:
     roots: Mapping[str, Artifacts]
     failed: Mapping[str, str]
     blocked: Mapping[str, str]
+    cancelled: Mapping[str, str]
+    code: str | None
+    usage: Usage
+    last_event: int
 
     @property
     def succeeded(self) -> bool:
@@ -77,6 +83,10 @@ def result_of(run: RunState, reader: ArtifactReader) -> RunResult:
         roots=roots,
         failed=dict(run.failed),
         blocked=dict(run.blocked),
+        cancelled=dict(run.cancelled),
+        code=run.blocked_by or run.failed_by or None,
+        usage=run.spent,
+        last_event=run.stream_seq,
     )
 
 

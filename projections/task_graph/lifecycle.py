@@ -53,6 +53,7 @@ def run_succeeded(run: RunState, event: e.RunSucceeded, at: At) -> None:
 
 def run_failed(run: RunState, event: e.RunFailed, at: At) -> None:
     """Closed; a command may reopen it."""
+    run.failed_by = str(event.code)
     _close(run, "failed", at)
 
 
@@ -60,12 +61,14 @@ def run_blocked(run: RunState, event: e.RunBlocked, at: At) -> None:
     """Waits for a person."""
     run.status = "blocked"
     run.blocked_by = str(event.code)
+    run.exhausted = not any(task in run.blocked for task in event.tasks)
 
 
 def run_reopened(run: RunState, event: e.RunReopened, at: At) -> None:
     """Goes on."""
     run.status = "running"
-    run.blocked_by = ""
+    run.blocked_by = run.failed_by = ""
+    run.exhausted = False
     run.closed_ms = 0
 
 

@@ -163,8 +163,9 @@ class RunState(msgspec.Struct):
     """A run. `ready` and `backoffs` are heaps, `reviews` is a queue; `active` has the tasks with an attempt, in the
     order in which they were opened; `counts` has the tasks per status; `skipping` those that no edge leads to any more.
 
-    `blocked`, `failed` and `cancelled` (by a command) have the code of each such task. `blocked_by`: the code of the
-    block of the run itself. `spent` is what ended attempts used, `reserved` what open ones may use."""
+    `blocked`, `failed` and `cancelled` (by a command) have the code of each such task. `blocked_by`, `failed_by`: the
+    code of the block and of the end of the run itself; `exhausted`: it is blocked by a limit of the run, and not by
+    tasks. `spent` is what ended attempts used, `reserved` what open ones may use."""
 
     run: str
     tenant: str
@@ -191,6 +192,8 @@ class RunState(msgspec.Struct):
     failed: dict[str, str] = {}
     cancelled: dict[str, str] = {}
     blocked_by: str = ""
+    failed_by: str = ""
+    exhausted: bool = False
     spent: Usage = Usage()
     reserved: Usage = Usage()
     artifact_bytes: int = 0

@@ -29,7 +29,7 @@ def set_limits(run: RunState, command: c.SetLimits, by: By) -> Iterator[e.Event]
             Code.CONFIG_MISMATCH, f"limits only grow: {', '.join(lower)}", advice="name values that are not smaller"
         )
     yield e.LimitsSet(command.limits, run.limits)
-    if run.blocked_by == Code.BUDGET_EXHAUSTED:
+    if run.exhausted:
         yield from reopen(run, "its limits are raised")
     yield from proceed(run, by.now_ms)
 

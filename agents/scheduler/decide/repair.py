@@ -61,7 +61,7 @@ def cancel_task(run: RunState, command: c.CancelTask, by: By) -> Iterator[e.Even
     yield from close((node, *doomed), "task_cancelled")
     yield e.TaskCancelled(node.id, "requested", command.reason)
     yield from cancel(doomed, "parent_cancelled")
-    if not run.blocked or run.blocked_by == Code.BUDGET_EXHAUSTED:
+    if not run.blocked or run.exhausted:
         yield from reopen(run, f"task {node.id} is cancelled")
     yield from proceed(run, by.now_ms)
 
