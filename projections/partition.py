@@ -102,8 +102,8 @@ def _remember(state: PartitionState, commit: Commit, events: Sequence[Event]) ->
         return
     seal, remembered = commit.seal, state.remembered
     code = first.code if isinstance(first, CommandRefused) else None
-    if code == Code.IDENTITY_REQUIRED:
-        return  # who sent it has no name to be remembered by
+    if code in (Code.IDENTITY_REQUIRED, Code.IDEMPOTENCY_CONFLICT):
+        return  # who sent it has no name to be remembered by; or the id belongs to the command that had it first
     names = tuple(type(event).__name__ for event in events[:20])
     key = remembered_key(seal.tenant, seal.command_id)
     remembered.pop(key, None)  # an id that comes again after its time stands at the end, where the youngest are
