@@ -54,6 +54,8 @@ class Queries:
     ) -> list[RunRow]:
         """The newest `limit` runs of a project, or of all projects of the tenant, the newest first; those of one moment
         by id. `behind`: begin behind the run that began then (milliseconds) and has this id."""
+        if not _is_unicode(tenant, project or "", behind[1] if behind is not None else ""):
+            return []
         with self._tables.reading() as connection:
             session = self._tables.live(connection, self._tables.view_of(RunRow))
             columns = session.columns(RunRow)
@@ -61,12 +63,12 @@ class Queries:
             where += [] if project is None else [columns["project"] == project]
             where += [] if status is None else [columns["status"] == status]
             if behind is not None:
-                started_ms, run = behind
+                started_ms, run = max(-GREATEST, min(behind[0], GREATEST)), behind[1]
                 same = sa.and_(columns["started_ms"] == started_ms, columns["run"] > run)
                 where.append(sa.or_(columns["started_ms"] < started_ms, same))
             statement = sa.select(session.tables.table(RunRow)).where(*where)
             order = (columns["started_ms"].desc(), columns["run"])
-            return session.fetch(RunRow, statement.order_by(*order).limit(limit))
+            return session.fetch(RunRow, statement.order_by(*order).limit(_rows(limit)))
 
     def projects_with_runs(self, *, limit: int = 10) -> list[tuple[str, str]]:
         """Tenants and projects that have runs, whoever they are. For the operator of the tables, who may read all of
@@ -75,7 +77,7 @@ class Queries:
             session = self._tables.live(connection, self._tables.view_of(RunRow))
             columns = session.columns(RunRow)
             places = sa.select(columns["tenant"], columns["project"]).distinct()
-            found = connection.execute(places.order_by(columns["tenant"], columns["project"]).limit(limit))
+            found = connection.execute(places.order_by(columns["tenant"], columns["project"]).limit(_rows(limit)))
             return [(str(tenant), str(project)) for tenant, project in found]
 
     def get_run(self, tenant: str, project: str, run: str) -> RunRow | None:
@@ -121,9 +123,13 @@ class Queries:
                 raise self._tables.damaged(f"task {row.task} came of {row.parent}, which is not there")
         return first
 
-    def edges(self, tenant: str, project: str, run: str, task: str | None = None) -> list[EdgeRow]:
-        """Which task waits for which."""
-        return self._select(EdgeRow, tenant, project, {"run": run, "task": task}, order=("task", "dependency"))
+    def edges(
+        self, tenant: str, project: str, run: str, task: str | None = None, *, conditional: bool = False
+    ) -> list[EdgeRow]:
+        """Which task waits for which; `conditional`: only where that has a condition."""
+        equal = {"run": run, "task": task}
+        said = ("condition",) if conditional else ()
+        return self._select(EdgeRow, tenant, project, equal, order=("task", "dependency"), said=said)
 
     def attempts(self, tenant: str, project: str, run: str, task: str | None = None) -> list[AttemptRow]:
         """The attempts of a run or task, by task and epoch."""
@@ -215,6 +221,7 @@ class Queries:
         limit: int | None = None,
         above: tuple[str, int] | None = None,
         types: Sequence[str] | None = None,
+        said: Sequence[str] = (),
     ) -> list[R]:
         if not _is_unicode(tenant, project, *[text for text in equal.values() if text is not None], *(types or ())):
             return []
@@ -223,6 +230,7 @@ class Queries:
             columns = session.columns(row)
             where = _mine(columns, tenant, project)
             where += [columns[name] == value for name, value in equal.items() if value is not None]
+            where += [columns[name].is_not(None) for name in said]
             if above is not None:
                 where.append(columns[above[0]] > max(-1, min(above[1], GREATEST)))
             if types is not None:

@@ -116,8 +116,18 @@ def test_nobody_sees_what_belongs_to_another_tenant_or_project(queries: Queries,
 
 
 def test_every_query_is_asked_above() -> None:
-    said = {"position", "void_records", "refusals"}  # of no tenant, or shown in the journal's own tests
+    said = {
+        "position",
+        "void_records",
+        "projects_with_runs",
+        "refusals",
+    }  # of no tenant, or shown in the journal's own tests
     assert {name for name in vars(Queries) if not name.startswith("_")} - said == set(ASKED)
+
+
+def test_whoever_runs_the_tables_sees_where_there_are_runs(queries: Queries) -> None:
+    assert queries.projects_with_runs() == [("acme", "docs"), ("rival", "docs")]
+    assert queries.projects_with_runs(limit=1) == [("acme", "docs")]
 
 
 def test_a_run_that_is_not_there_gives_nothing(queries: Queries) -> None:
@@ -146,12 +156,16 @@ def test_a_limit_that_no_database_can_count_to_is_none(queries: Queries, number:
     assert queries.journal(*ME, "tree", after_seq=-number, limit=number) == queries.journal(*ME, "tree")
     assert queries.list_tasks(*ME, "tree", after=-number, limit=number) == queries.list_tasks(*ME, "tree")
     assert len(queries.list_runs(*ME, limit=number)) == 3
+    assert len(queries.list_runs(*ME, behind=(number, "x"))) == 3
+    assert queries.list_runs(*ME, behind=(-number, "x")) == []
+    assert len(queries.projects_with_runs(limit=number)) == 2
     assert queries.refusals(*ME, limit=number) == queries.refusals(*ME)
 
 
 def test_fewer_rows_than_none_are_none(queries: Queries) -> None:
     for limit in (0, -1, -(2**70)):
         assert queries.list_runs(*ME, limit=limit) == []
+        assert queries.projects_with_runs(limit=limit) == []
         assert queries.refusals(*ME, limit=limit) == []
 
 
@@ -159,5 +173,7 @@ def test_fewer_rows_than_none_are_none(queries: Queries) -> None:
 def test_a_text_that_no_row_can_have_names_nothing(queries: Queries, name: str) -> None:
     assert queries.get_run(*ME, name) is None
     assert queries.list_runs(name, "docs") == []
+    assert queries.list_runs("acme", name) == []
+    assert queries.list_runs(*ME, behind=(0, name)) == []
     assert queries.refusals(name, "docs") == []
     assert queries.journal(*ME, "tree", types=[name]) == []
