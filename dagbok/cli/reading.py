@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from dagbok.agents.hosting.folder import DataFolder
+from dagbok.cli import say
 from dagbok.cli.text import short
 from dagbok.cli.wiring import open_log
 from dagbok.events.codes import Code
@@ -102,6 +103,8 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
         tables = Tables.open(folder.tables)
         try:
             projector = Projector(log, tables)
+            if tables.outdated():
+                say.note("the tables are those of an older dagbok: building them again from the log, once")
             await projector.catch_up()
             yield Reading(folder, log, projector, Queries(tables), settings.tenant, settings.project)
         finally:

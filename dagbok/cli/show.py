@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+
 from dagbok.cli import say
+from dagbok.cli.budget import raising
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.ownership import owner_of, who_goes_on
 from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import columns, counts, duration, moment, plural, short
-from dagbok.cli.tree import run_counts, run_lines, tree_lines
+from dagbok.cli.tree import Seen, run_counts, run_lines, tree_lines
 from dagbok.events.codes import Code
 from dagbok.events.log.clock import system_ms
 from dagbok.projections.task_graph.state import RunStatus, TaskStatus
-from dagbok.projections.views.graph.rows import AttemptRow, RunRow
+from dagbok.projections.views.graph.rows import AttemptRow, RunRow, TaskRow
 from dagbok.settings import Settings
 
 NAMED = 10
@@ -59,7 +62,9 @@ def print_run(found: Reading, run: RunRow, *, whole: bool = False, timed: bool =
     for line in run_lines(run, timed=timed):
         say.out(line)
     say.out()
-    for line in tree_lines(found.queries.task_tree(found.tenant, found.project, run.run), attempts, whole=whole):
+    whose = (found.tenant, found.project, run.run)
+    seen = Seen(attempts, found.queries.edges(*whose, conditional=True))
+    for line in tree_lines(found.queries.task_tree(*whose), seen, whole=whole):
         say.out(line)
     say.out()
     say.out(f"{plural(run.tasks, 'task')}: {counts(run_counts(run).items())}")
@@ -69,9 +74,11 @@ def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]
     """The commands that let the run go on, and those that say why a task failed."""
     name = short(run.run)
     lines = [f"paused; to go on: dagbok resume {name}"] if run.status == "paused" else []
+    waiting = _unaffordable(found, run)
     if run.code == Code.BUDGET_EXHAUSTED:
-        lines.append(f"to go on: dagbok limits {name} shows what the run may use, and raises it by NAME=NUMBER")
-    elif run.blocked:
+        lines += raising(run, waiting)
+        lines.append(f"dagbok limits {name} shows what the run may use, and raises it by NAME=NUMBER")
+    if run.blocked:
         lines += [f"to go on: dagbok resolve {name} {short(task)} --note '…'" for task in _tasks(found, run, "blocked")]
     if run.failed:
         failed = _tasks(found, run, "failed")
@@ -80,6 +87,12 @@ def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]
     if run.status in GOING_ON:
         lines += who_goes_on(settings)
     return lines
+
+
+def _unaffordable(found: Reading, run: RunRow) -> TaskRow | None:
+    """The task that a run out of budget would work on next."""
+    named = msgspec.json.decode(run.named_tasks or "[]", type=list[str])
+    return found.queries.get_task(found.tenant, found.project, run.run, named[0]) if named else None
 
 
 def _tasks(found: Reading, run: RunRow, status: TaskStatus) -> Sequence[str]:

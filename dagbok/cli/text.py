@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import time
 from collections.abc import Iterable, Sequence
 
@@ -36,6 +38,25 @@ def duration(ms: int | float) -> str:
     if seconds < 3600:
         return f"{seconds // 60} m {seconds % 60:02d} s"
     return f"{seconds // 3600} h {seconds % 3600 // 60:02d} m"
+
+
+def size(size_bytes: int) -> str:
+    """`900 B`, `1.5 KiB`, `20.0 MiB`."""
+    if size_bytes < 1024:
+        return f"{size_bytes} B"
+    number = float(size_bytes)
+    for unit in ("KiB", "MiB"):
+        number /= 1024
+        if number < 1024:
+            return f"{number:.1f} {unit}"
+    return f"{number / 1024:.1f} GiB"
+
+
+def faint(line: str) -> str:
+    """The line, dim where a person sees it: on a terminal, unless `NO_COLOR` is set (no-color.org)."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return line
+    return f"\x1b[2m{line}\x1b[0m"
 
 
 def moment(ms: int) -> str:
