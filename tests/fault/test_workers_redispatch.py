@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dagbok import Candidate, Outcome, TaskContext, verifier, worker
-from dagbok.agents.queue import Lane, MemoryQueue
+from dagbok.agents.queue import Lane
 from dagbok.client import Dagbok
 from dagbok.events.envelope import Dispatch
 from tests.support.hosts import hosted, spec
@@ -18,20 +18,20 @@ class SentAgain:
     """What a host puts on its queue; `again` sends all of one kind once more."""
 
     def __init__(self, dagbok: Dagbok) -> None:
-        self._queue, self._sent = dagbok.host.queue, list[tuple[Lane, Sequence[Dispatch]]]()
+        self._put_on, self._sent = dagbok.host.queue.put, list[tuple[Lane, Sequence[Dispatch]]]()
         dagbok.host.queue.put = self._put  # type: ignore[method-assign]
 
     async def again(self, kind: str) -> None:
         """Sent, and delivered."""
         for lane, dispatches in tuple(self._sent):
             if lane[0] == kind:
-                MemoryQueue.put(self._queue, lane, dispatches)
+                self._put_on(lane, dispatches)
         for _ in range(5):
             await asyncio.sleep(0)
 
     def _put(self, lane: Lane, dispatches: Sequence[Dispatch]) -> None:
         self._sent.append((lane, dispatches))
-        MemoryQueue.put(self._queue, lane, dispatches)
+        self._put_on(lane, dispatches)
 
 
 async def test_work_and_reviews_that_wait_run_once_however_often_they_are_sent(tmp_path: Path) -> None:
