@@ -11,7 +11,7 @@ import msgspec
 from dagbok.events.canonical import Json
 from dagbok.events.run import events as e
 from dagbok.events.run.values import Condition, Usage
-from dagbok.projections.task_graph.state import ACTIVE_TASK, CLOSED_RUN, FINAL_TASK, RunState, TaskNode
+from dagbok.projections.task_graph.state import ACTIVE_TASK, CLOSED_RUN, FINAL_TASK, GONE_TASK, RunState, TaskNode
 
 EXPECTED_ATTEMPT = {"ready": "work", "running": "work", "verifying": "verify"}
 SETTLED = ("verified", "skipped")
@@ -63,6 +63,9 @@ def _recount_task(run: RunState, node: TaskNode) -> None:
         assert node.staged is not None
     if node.status in FINAL_TASK or node.status == "failed":
         assert node.staged is None
+    if node.status not in FINAL_TASK:
+        gone = [dep for dep in node.deps if run.tasks[dep].status in GONE_TASK and dep not in run.cancelled]
+        assert not gone, f"{node.id} waits for ever for {gone}: nobody is told to replace them"
     if node.status == "superseded":
         assert node.superseded_by in run.tasks
         assert not node.root
