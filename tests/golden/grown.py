@@ -36,8 +36,8 @@ def history() -> LogBuilder:
     _branches(log)
     _mended(log)
     _short(log)
-    _late(log)
     log.void(b"no commit")
+    _late(log)
     return log
 
 
