@@ -41,8 +41,8 @@ Own = Literal["auto", "must", "never"]
 """Whether a process owns its folder: as soon as it is free, at once or not at all, or never."""
 
 STOP_GRACE_S: Final = 10.0
-RETRY_S: Final = 1.0
-"""How often a member looks whether the folder has become free."""
+RETRY_S: Final = 0.25
+"""How often a member looks whether the folder has become free: microseconds."""
 GLANCES, GLANCE_S = 5, 0.02
 """Somebody who only looks who owns the folder holds up its lock for a moment."""
 USE_INSIDE: Final = "use it inside its `async with` block, from the event loop that opened it"
@@ -241,5 +241,13 @@ class EmbeddedHost:
         logger.info("folder.owned", process=self.process, folded_s=round(time.monotonic() - begun_s, 3))
 
     def _fail(self, failed: asyncio.Future[BaseException]) -> None:
-        if not self.failure.done() and not failed.cancelled():
-            self.failure.set_result(failed.result())
+        if failed.cancelled() or self.failure.done():
+            return
+        self.failure.set_result(failed.result())
+        if self._ownership is not None:
+            self._services.serve(self._abandon(self._ownership))
+
+    async def _abandon(self, ownership: Ownership) -> None:
+        """This process cannot decide any more. Perhaps another one can: it need not wait until this one has ended."""
+        await ownership.end()
+        self._lock.release()
