@@ -23,8 +23,10 @@ def run_started(run: RunState, event: e.RunStarted, at: At) -> None:
 
 
 def run_paused(run: RunState, event: e.RunPaused, at: At) -> None:
-    """Nothing opens until `RunResumed`."""
+    """Nothing opens until `RunResumed`. A block is found again then, if there is still one."""
     run.status = "paused"
+    run.blocked_by = ""
+    run.exhausted = False
 
 
 def run_resumed(run: RunState, event: e.RunResumed, at: At) -> None:
@@ -42,6 +44,7 @@ def run_cancelled(run: RunState, event: e.RunCancelled, at: At) -> None:
     run.ready.clear()
     run.backoffs.clear()
     run.reviews.clear()
+    run.resting.clear()
     run.blocked.clear()
     _close(run, "cancelled", at)
 
@@ -84,4 +87,6 @@ def run_amended(run: RunState, event: e.RunAmended, at: At) -> None:
 
 def _close(run: RunState, status: RunStatus, at: At) -> None:
     run.status = status
+    run.blocked_by = ""
+    run.exhausted = False
     run.closed_ms = at.now_ms

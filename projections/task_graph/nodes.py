@@ -43,6 +43,7 @@ def open_attempt(run: RunState, node: TaskNode, attempt: Attempt) -> None:
     node.attempt = attempt
     run.active[node.id] = None
     if node.status == "backoff":
+        run.resting.pop(node.id, None)
         set_status(run, node, "ready" if attempt.kind == "work" else "verifying")
     elif attempt.kind == "verify":
         run.reviews.remove(node.id)
@@ -73,6 +74,7 @@ def give_up(run: RunState, node: TaskNode, status: TaskStatus) -> None:
     close_attempt(run, node)
     if node.id in run.reviews:
         run.reviews.remove(node.id)
+    run.resting.pop(node.id, None)
     set_status(run, node, status)
     drop_stale(run)
 

@@ -28,6 +28,7 @@ def task_backed_off(run: RunState, event: e.TaskBackedOff, at: At) -> None:
     node = run.tasks[event.task]
     if event.review:
         run.reviews.remove(node.id)
+        run.resting[node.id] = None
     else:
         node.staged = None
     node.due_ms = event.due_ms

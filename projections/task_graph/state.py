@@ -161,7 +161,8 @@ class TaskNode(msgspec.Struct, gc=False):
 
 class RunState(msgspec.Struct):
     """A run. `ready` and `backoffs` are heaps, `reviews` is a queue; `active` has the tasks with an attempt, in the
-    order in which they were opened; `counts` has the tasks per status; `skipping` those that no edge leads to any more.
+    order in which they were opened; `counts` has the tasks per status; `skipping` those that no edge leads to any more;
+    `resting` those whose verifier is asked again later.
 
     `blocked`, `failed` and `cancelled` (by a command) have the code of each such task. `blocked_by`, `failed_by`: the
     code of the block and of the end of the run itself; `exhausted`: it is blocked by a limit of the run, and not by
@@ -187,6 +188,7 @@ class RunState(msgspec.Struct):
     backoffs: list[tuple[int, int, str]] = []
     reviews: list[str] = []
     skipping: list[str] = []
+    resting: dict[str, None] = {}
     active: dict[str, None] = {}
     blocked: dict[str, str] = {}
     failed: dict[str, str] = {}

@@ -11,8 +11,8 @@ import msgspec
 from dagbok.events.canonical import Json
 from dagbok.projections.partition import PartitionState
 
-FORMAT: Final = 1
-"""The format that is written now."""
+FORMAT: Final = 2
+"""The words that are written now: 1, the first ones; 2, with branches, repair, amendments and budgets."""
 FOLDER: Final = Path(__file__).parent
 
 

@@ -1,7 +1,8 @@
 """Records the golden log of a format: `python -m tests.golden.record`.
 
-A fixed history with every event, a compressed commit, and void records. It is recorded once, when a format is released,
-and never again: what was written once has to be read for ever. The file of a format that is there is not replaced.
+Each format has a fixed history, with every event that came with it and void records. It is recorded once, when a format
+is released, and never again: what was written once has to be read for ever. The file of a format that is there is not
+replaced. The history of the first format stands here, the others have files of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dagbok.events.envelope import Sender
 from dagbok.events.run import commands as c
 from dagbok.events.run.values import ArtifactItem, Candidate, Failure, Limits, SecurityContext, Usage
 from dagbok.testing import OTHER_CLAIM, act, blocked, candidate, decompose, failure, pin, start, task
+from tests.golden import grown
 from tests.golden.files import FORMAT, log_file, state_file, state_text
 from tests.support.logbuilder import LogBuilder
 
@@ -132,7 +134,7 @@ def main() -> int:
     if log_file(FORMAT).exists():
         sys.stderr.write(f"{log_file(FORMAT).name} is there; a golden log is recorded once\n")
         return 1
-    log = history()
+    log = {1: history, 2: grown.history}[FORMAT]()
     lines = [_line(record.value) + "\n" for record in log.records]
     Path(log_file(FORMAT)).write_text("".join(lines), encoding="utf-8")
     Path(state_file(FORMAT)).write_text(state_text(log.state), encoding="utf-8")

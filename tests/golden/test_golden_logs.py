@@ -73,7 +73,7 @@ def test_golden_logs_have_a_compressed_commit_and_every_end_of_a_run() -> None:
     codecs = {commit.seal.codec for format in formats() for commit, _ in _effective(format)}
     assert codecs == {"json", "json+zstd"}
     ends = {run.status for format in formats() for run in _folded(format).runs.values()}
-    assert ends == {"succeeded", "failed", "cancelled", "running"}
+    assert ends == {"succeeded", "failed", "cancelled", "running", "blocked", "paused"}
 
 
 def _only_known(value: Json, known: Json) -> Json:

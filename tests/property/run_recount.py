@@ -33,6 +33,8 @@ def recount(run: RunState) -> None:
     assert [node.id for node in tasks if node.root] == sorted(run.roots, key=lambda root: run.tasks[root].order)
     assert [node.order for node in tasks] == list(range(len(run.tasks)))
     assert len(run.reviews) == len(set(run.reviews))
+    assert set(run.resting) == {node.id for node in tasks if node.status == "backoff" and node.staged is not None}
+    assert (run.blocked_by != "") == (run.status == "blocked") >= run.exhausted
     held = [node.attempt.reserved for node in tasks if node.attempt is not None and node.attempt.reserved is not None]
     assert _amount(run.reserved) == _total(held)
     for node in tasks:
@@ -127,7 +129,10 @@ def _is_held_back(run: RunState, wants: set[str]) -> bool:
     waiting = [run.tasks[id] for id in wants]
     due = [run.tasks[id] for _, _, id in run.backoffs if run.tasks[id].status == "backoff"]
     assert all(node.status == "ready" for node in waiting), "a review is held back"
-    if run.counts.get("verifying", 0) >= run.limits.max_pending_verifications:
+    pending = [
+        node for node in run.tasks.values() if node.staged is not None and node.status in ("verifying", "backoff")
+    ]
+    if len(pending) >= run.limits.max_pending_verifications:
         return True
     first = min(waiting, key=lambda node: (-node.spec.priority, node.order))
     return any(not _fits(run, node) for node in (first, *due))

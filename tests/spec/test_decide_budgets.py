@@ -309,7 +309,7 @@ def test_a_blocked_budget_may_be_paused_raised_and_resumed() -> None:
     stuck = _limited(_reserving("a", 60), tokens=50).when(PauseRun()).then_state(status="paused")
     stuck.when(ResumeRun()).then(RunResumed, RunBlocked("budget_exhausted", ("a",)))
     raised = stuck.when(SetLimits(Limits(max_tokens=60))).then(LimitsSet).then_state(status="paused")
-    raised.when(ResumeRun()).then(RunResumed, like(AttemptOpened, task="a"))
+    raised.when(ResumeRun()).then(RunResumed, like(AttemptOpened, task="a")).then_state(blocked_by="")
 
 
 def test_what_cannot_be_paid_for_may_be_cancelled_or_replaced() -> None:
@@ -397,6 +397,14 @@ def test_no_more_work_opens_while_too_much_awaits_a_verdict() -> None:
     run.judges("t00", "pass").then(VerdictRecorded, TaskVerified, like(AttemptOpened, task="t17", kind="work"))
     over = run.submits("t16", candidate(1)).then(CandidateSubmitted, like(AttemptOpened, task="t16", kind="verify"))
     over.judges("t00", "pass").then(VerdictRecorded, TaskVerified)
+
+
+def test_a_candidate_whose_verifier_rests_still_awaits_a_verdict() -> None:
+    """A verifier that is down does not let work pile up behind it."""
+    run = _limited(task("a"), task("b"), max_pending_verifications=1, max_open=1).submits("a", candidate(1))
+    resting = run.judges("a", "error").then(VerdictRecorded, like(TaskBackedOff, review=True))
+    resting.then_task("b", status="ready", attempt=None).then_state(status="running")
+    resting.fires("backoff", "a").then(like(AttemptOpened, task="a", kind="verify"))
 
 
 def test_pending_reviews_do_not_block_the_run() -> None:

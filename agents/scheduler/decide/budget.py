@@ -21,7 +21,7 @@ def may_work(run: RunState, node: TaskNode) -> bool:
     """Whether the run can afford a work attempt at the task: what is spent, what is reserved, and what it reserves stay
     within the limits. An attempt that reserves nothing needs something to be left."""
     limits = run.limits
-    if run.counts.get("verifying", 0) >= limits.max_pending_verifications:
+    if run.counts.get("verifying", 0) + len(run.resting) >= limits.max_pending_verifications:
         return False
     if limits.max_tokens is None and limits.max_cost is None:
         return True

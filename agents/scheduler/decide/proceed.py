@@ -63,21 +63,13 @@ def _next(run: RunState, now_ms: int) -> tuple[TaskNode, AttemptKind] | None:
         return None if head is None else (head, "verify")
     if may_work(run, head):
         return head, "work"
-    return next(((node, "verify") for node in _resting_reviews(run) if node.due_ms <= now_ms), None)
+    return next(((node, "verify") for id in run.resting if (node := run.tasks[id]).due_ms <= now_ms), None)
 
 
 def _next_work(run: RunState, now_ms: int) -> TaskNode | None:
     if run.backoffs and run.backoffs[0][0] <= now_ms:
         return run.tasks[run.backoffs[0][2]]
     return run.tasks[run.ready[0][2]] if run.ready else None
-
-
-def _resting_reviews(run: RunState) -> Iterator[TaskNode]:
-    """Tasks whose verifier is asked again later. Costs what waits for a backoff: asked only when work is held back."""
-    for _, _, id in run.backoffs:
-        node = run.tasks[id]
-        if node.status == "backoff" and node.staged is not None:
-            yield node
 
 
 def _opened(run: RunState, node: TaskNode, kind: AttemptKind) -> AttemptOpened:
@@ -160,7 +152,7 @@ def _unaffordable(run: RunState, now_ms: int) -> TaskNode | None:
     """With nothing running that could give back what it reserved, and no verdict to come: the work that is next and
     that the run cannot afford."""
     head = _next_work(run, now_ms)
-    if head is None or head.staged is not None or may_work(run, head) or any(True for _ in _resting_reviews(run)):
+    if head is None or head.staged is not None or may_work(run, head) or run.resting:
         return None
     return head
 
