@@ -48,7 +48,12 @@ Edges may have conditions:
 `submits`, `judges`, `fails`, `releases` and `fires` try one with the present epoch, claim and input filled in;
 `resolves`, `retries`, `supersedes`, `cancels` and `amends` try what a person asks. `act` makes the commands of agents
 alone, to change something in them.
+
+How your workers and verifiers do while processes die, clocks jump and the network loses what it carries, `simulate`
+tells: it runs everything there is in one process, in virtual time. See `dagbok.testing.simulation`.
 """
+
+from typing import TYPE_CHECKING
 
 from dagbok.events.codes import Code
 from dagbok.events.run.values import Limits, TaskLimits, Usage
@@ -69,15 +74,22 @@ from dagbok.testing.make import (
 from dagbok.testing.match import Expected, Like, like
 from dagbok.testing.spec import Scenario, given, run_of
 
+if TYPE_CHECKING:
+    from dagbok.testing.simulation import NO_FAULTS, Faults, Simulated, SimulationFailed, simulate
+
 __all__ = [
     "CHECK",
     "CLAIM",
+    "NO_FAULTS",
     "OTHER_CLAIM",
     "Code",
     "Expected",
+    "Faults",
     "Like",
     "Limits",
     "Scenario",
+    "Simulated",
+    "SimulationFailed",
     "TaskLimits",
     "Usage",
     "act",
@@ -89,7 +101,17 @@ __all__ = [
     "like",
     "pin",
     "run_of",
+    "simulate",
     "start",
     "task",
     "when",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The simulation imports all of dagbok: only for those who use it."""
+    if name in ("NO_FAULTS", "Faults", "Simulated", "SimulationFailed", "simulate"):
+        from dagbok.testing import simulation
+
+        return getattr(simulation, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
