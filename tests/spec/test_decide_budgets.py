@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from dagbok.events.codes import Code
+from dagbok.events.run.amounts import MAX_TOKENS, minus, plus
 from dagbok.events.run.commands import CancelRun, PauseRun, ReportGone, ResumeRun, SetLimits, StartRun
 from dagbok.events.run.events import (
     AttemptClosed,
@@ -165,6 +167,15 @@ def test_a_usage_that_cannot_be_added_up_is_refused_and_the_attempt_stays(usage:
 
 
 # Exactness.
+
+
+def test_a_sum_of_tokens_ends_where_tables_and_snapshots_end() -> None:
+    """A worker that reports nonsense a thousand times stops no projection and no snapshot."""
+    most, each = Usage(MAX_TOKENS), Usage(2**53)
+    assert plus(Usage(MAX_TOKENS - 2**53), each) == most
+    assert plus(most, each) == most
+    assert minus(each, most) == Usage()
+    assert msgspec.json.decode(msgspec.json.encode(most), type=Usage) == most
 
 
 def test_costs_add_up_exactly_to_their_last_digit() -> None:

@@ -5,13 +5,45 @@ from __future__ import annotations
 import doctest
 import inspect
 
+import msgspec
 import pytest
 
 import dagbok.testing
 from dagbok.events.codes import Code
 from dagbok.events.run.commands import CancelRun, PauseRun, ResumeRun
-from dagbok.events.run.events import AttemptOpened, AttemptStarted, RunCancelled, RunPaused, RunStarted, TasksAdded
-from dagbok.testing import CLAIM, candidate, given, like, run_of, start, task
+from dagbok.events.run.events import (
+    AttemptClosed,
+    AttemptOpened,
+    AttemptStarted,
+    RunAmended,
+    RunCancelled,
+    RunFailed,
+    RunPaused,
+    RunReopened,
+    RunStarted,
+    TaskCancelled,
+    TaskRetried,
+    TasksAdded,
+    TaskUnblocked,
+)
+from dagbok.events.run.values import Condition
+from dagbok.testing import (
+    CLAIM,
+    Limits,
+    TaskLimits,
+    Usage,
+    blocked,
+    candidate,
+    decompose,
+    failure,
+    given,
+    like,
+    pin,
+    run_of,
+    start,
+    task,
+    when,
+)
 
 RUN = run_of(task("a"))
 
@@ -134,6 +166,39 @@ def test_a_timer_cannot_fire_where_there_is_no_deadline() -> None:
 def test_a_candidate_may_be_any_json_value_or_bytes() -> None:
     assert candidate({"b": 1, "a": 2}).artifacts[0].inline == b'{"a":2,"b":1}'
     assert candidate(b"\xff").artifacts[0].media_type == "application/octet-stream"
+
+
+def test_what_a_person_asks_has_short_forms() -> None:
+    RUN.fails("a", failure(terminal=True)).retries("a", "mended").then(
+        like(TaskRetried, task="a", note="mended"), RunReopened, AttemptOpened
+    )
+    RUN.supersedes("a", task("b"), expected_graph_revision=1).then_task("b", status="ready", root=True)
+    RUN.cancels("a", "no").then(AttemptClosed, like(TaskCancelled, reason="no"), RunFailed)
+    RUN.amends(verifiers={"late": pin("decomposition", assurance="formal", version="7")}, max_depth=3).then(RunAmended)
+    RUN.submits("a", blocked()).resolves("a", "done").then(like(TaskUnblocked, note="done"), RunReopened, AttemptOpened)
+
+
+def test_a_condition_and_limits_stand_in_a_task() -> None:
+    limits = TaskLimits(tokens=5, cost="0.1")
+    spec = task("b", depends_on=("a",), when=(when("a", "/n", 1, 2, op="not_in"),), limits=limits, inputs=[1])
+    assert spec.when == (Condition("a", "/n", (msgspec.Raw(b"1"), msgspec.Raw(b"2")), "not_in"),)
+    assert (spec.limits, bytes(spec.inputs)) == (limits, b"[1]")
+    assert bytes(decompose(spec, composition_contract={"k": 1}).composition_contract) == b'{"k":1}'
+
+
+def test_what_was_used_is_reported_with_whatever_ends_an_attempt() -> None:
+    used = Usage(7, "0.5")
+    staged = RUN.submits("a", candidate(1), usage=used).then_state(spent=used)
+    staged.judges("a", "pass", usage=used).then_state(spent=Usage(14, "1"))
+    RUN.fails("a", usage=used).then_state(spent=used)
+    RUN.releases("a", usage=used).then_state(spent=used)
+
+
+def test_the_wall_time_fires_without_a_task() -> None:
+    timed = given().when(start(task("a"), limits=Limits(max_wall_ms=1_000)), now_ms=500)
+    assert timed.fires("wall").now_ms == 1_500
+    with pytest.raises(AssertionError, match="no limit"):
+        RUN.fires("wall")
 
 
 def test_roots_are_what_nobody_waits_for() -> None:
