@@ -17,7 +17,7 @@ from tests.support.snapshotting import fold, image, keeper_in
 
 @pytest.fixture
 def builder() -> LogBuilder:
-    return random_history(seed=11, steps=60)
+    return random_history(seed=14, steps=60)
 
 
 @pytest.fixture

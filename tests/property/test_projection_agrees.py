@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Final, TypeVar, get_args
 
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagbok.events.commit import split_value
-from dagbok.events.run.values import ArtifactRef
+from dagbok.events.run.events import EVENTS, CloseCause
+from dagbok.events.run.values import ArtifactRef, Usage
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.tables.rows import Row
-from dagbok.projections.task_graph.state import RunState, TaskNode
+from dagbok.projections.task_graph.state import FINAL_TASK, RunState, TaskNode
 from dagbok.projections.views.graph.rows import STATUSES, ArtifactRow, AttemptRow, EdgeRow, RunRow, TaskRow
 from dagbok.projections.views.journal import REFUSED, JournalRow
 from dagbok.projections.views.reports import ReportRow
@@ -25,6 +28,9 @@ from tests.support.projecting import Rows, project
 from tests.support.scale import scale
 
 R = TypeVar("R", bound=Row)
+
+CANCELLED_BY: Final = {"task_cancelled", "parent_cancelled", "parent_superseded", "run_cancelled"}
+CLOSED_BY: Final = set(get_args(CloseCause))
 
 histories = st.builds(random_history, st.integers(0, 2**32), st.integers(0, 150))
 batches = st.sampled_from((1, 2, 7, 40, 2_000))
@@ -41,6 +47,24 @@ def test_the_tables_agree_with_the_fold(history: LogBuilder, batch: int) -> None
     _agree_on_edges(state, _of(rows, EdgeRow))
     _agree_on_attempts(state, _of(rows, AttemptRow))
     _agree_on_artifacts(state, _of(rows, ArtifactRow))
+    _agree_on_sums(rows)
+
+
+def test_the_histories_have_every_event_status_and_cause() -> None:
+    """Else the comparisons above would say less than they seem to."""
+    rows = [_project(random_history(seed, 150), 2_000) for seed in range(30)]
+    assert {row.type for one in rows for row in _of(one, JournalRow)} == set(EVENTS)
+    assert {row.status for one in rows for row in _of(one, TaskRow)} == set(STATUSES)
+    assert {row.state for one in rows for row in _of(one, EdgeRow) if row.condition} == {"open", "taken", "not_taken"}
+    assert {row.code for one in rows for row in _of(one, TaskRow) if row.status == "cancelled"} == CANCELLED_BY
+    assert {row.code for one in rows for row in _of(one, AttemptRow) if row.status == "cancelled"} == CLOSED_BY
+    blocks = {
+        msgspec.json.decode(row.data)["code"]
+        for one in rows
+        for row in _of(one, JournalRow)
+        if row.type == "RunBlocked"
+    }
+    assert blocks >= {"budget_exhausted", "context_overflow", "worker_blocked"}
 
 
 @examples
@@ -85,9 +109,16 @@ def _agree_on_runs(state: PartitionState, rows: list[RunRow]) -> None:
         assert (row.graph_revision, row.edges, row.tasks) == (run.graph_revision, run.edges, len(run.tasks))
         assert row.last_seq == run.stream_seq
         assert row.counts == dict.fromkeys(STATUSES, 0) | run.counts
+        assert (row.tokens_used, row.cost_used) == (run.spent.tokens, run.spent.cost)
+        assert (row.tokens_reserved, row.cost_reserved) == (run.reserved.tokens, run.reserved.cost)
+        assert row.artifact_bytes == run.artifact_bytes
+        assert (row.max_tokens, row.max_wall_ms) == (run.limits.max_tokens, run.limits.max_wall_ms)
+        assert row.max_total_artifact_bytes == run.limits.max_total_artifact_bytes
+        assert _number(row.max_cost) == _number(run.limits.max_cost)
         if run.status == "blocked":
-            assert msgspec.json.decode(row.named_tasks or "") == list(run.blocked)
-            assert row.code == next(iter(run.blocked.values()))
+            assert row.code == run.blocked_by
+            named = msgspec.json.decode(row.named_tasks or "", type=list[str])
+            assert named == list(run.blocked) or run.blocked_by == "budget_exhausted"
 
 
 def _agree_on_tasks(state: PartitionState, rows: list[TaskRow]) -> None:
@@ -99,14 +130,20 @@ def _agree_on_tasks(state: PartitionState, rows: list[TaskRow]) -> None:
         assert (row.lost, row.verifier_errors) == (node.lost, node.verifier_errors)
         assert (row.number, row.parent, row.root, row.depth) == (node.order, node.created_by, node.root, node.depth)
         assert (row.decompositions, row.open_dependencies) == (node.decompositions, node.open_deps)
+        assert (row.taken_dependencies > 0, row.superseded_by) == (node.wanted, node.superseded_by)
+        reserved = (node.attempt.reserved if node.attempt else None) or Usage()
+        assert (row.tokens_reserved, _number(row.cost_reserved)) == (reserved.tokens, _number(reserved.cost))
         assert row.open_kind == (node.attempt.kind if node.attempt else None)
         assert row.staged == (node.staged.kind if node.staged else None)
         assert (row.goal, row.worker, row.verifier) == (node.spec.goal, node.spec.worker, node.spec.verifier)
-        if node.status == "backoff":
-            assert row.due_ms == node.due_ms
+        assert row.due_ms == (node.due_ms if node.status == "backoff" else None)
+        assert (row.closed_ms is not None) == (node.status == "failed" or node.status in FINAL_TASK)
+        run = state.runs[f"run:{row.run}"]
         if node.status in ("blocked", "failed"):
-            run = state.runs[f"run:{row.run}"]
             assert row.code == (run.blocked | run.failed)[row.task]
+        if node.status == "cancelled":
+            assert row.code in CANCELLED_BY
+            assert (row.code == "task_cancelled") == (row.task in run.cancelled)
 
 
 def _agree_on_edges(state: PartitionState, rows: list[EdgeRow]) -> None:
@@ -116,9 +153,20 @@ def _agree_on_edges(state: PartitionState, rows: list[EdgeRow]) -> None:
         for node in run.tasks.values()
         for dependency in node.deps
     )
+    settled: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        spec = state.runs[f"run:{row.run}"].tasks[row.task].spec
-        assert (row.origin == "initial") == (row.dependency in spec.depends_on)
+        run = state.runs[f"run:{row.run}"]
+        node, dependency = run.tasks[row.task], run.tasks[row.dependency]
+        named = {_in_place_of(run, id) for id in node.spec.depends_on}
+        assert (row.origin == "initial") == (_in_place_of(run, row.dependency) in named)
+        assert (row.condition is not None) == any(each.task == row.dependency for each in node.conditions)
+        assert (row.state == "open") == (dependency.status not in ("verified", "skipped"))
+        assert (row.state == "taken") <= (dependency.status == "verified")
+        assert row.condition or (row.state == "taken") == (dependency.status == "verified")
+        settled.setdefault((row.run, row.task), []).append(row.state)
+    for run, node in _nodes(state):
+        states = settled.get((run.run, node.id), [])
+        assert (states.count("open"), "taken" in states) == (node.open_deps, node.wanted)
 
 
 def _agree_on_attempts(state: PartitionState, rows: list[AttemptRow]) -> None:
@@ -132,13 +180,38 @@ def _agree_on_attempts(state: PartitionState, rows: list[AttemptRow]) -> None:
             assert row.process == (attempt.claim.process if attempt.claim else None)
             assert (row.kind, row.phase, row.unserved) == (attempt.kind, attempt.phase, attempt.unserved)
             assert (row.opened_ms, row.closed_ms) == (attempt.opened_ms, None)
+            reserved = attempt.reserved or Usage()
+            assert (row.tokens_reserved, _number(row.cost_reserved)) == (reserved.tokens, _number(reserved.cost))
+            assert (row.tokens_used, row.cost_used) == (0, "0")
         else:
             assert row.status not in ("open", "running")
             assert row.closed_ms is not None
             assert (row.status == "submitted") <= (run.tasks[row.task].staged is not None)
             assert row.kind == "work" or row.status != "submitted"
+        if row.status == "cancelled":
+            assert row.code in CLOSED_BY
     for run, node in _nodes(state):
         assert epochs.get((run.run, node.id), []) == list(range(1, node.epoch + 1))
+
+
+def _agree_on_sums(rows: Rows) -> None:
+    """What a task has used is what its attempts have used, and what a run has used is what its tasks have used."""
+    of_task, of_run = _sums(_of(rows, AttemptRow)), _sums(_of(rows, TaskRow))
+    nothing = (0, Decimal(0))
+    for task in _of(rows, TaskRow):
+        assert (task.tokens_used, Decimal(task.cost_used)) == of_task.get((task.run, task.task), nothing)
+    for run in _of(rows, RunRow):
+        used = [spent for (id, _), spent in of_run.items() if id == run.run]
+        assert run.tokens_used == sum([tokens for tokens, _ in used])
+        assert Decimal(run.cost_used) == sum([cost for _, cost in used], Decimal(0))
+
+
+def _sums(rows: Sequence[AttemptRow] | Sequence[TaskRow]) -> dict[tuple[str, str], tuple[int, Decimal]]:
+    sums: dict[tuple[str, str], tuple[int, Decimal]] = {}
+    for row in rows:
+        tokens, cost = sums.get((row.run, row.task), (0, Decimal(0)))
+        sums[row.run, row.task] = (tokens + row.tokens_used, cost + Decimal(row.cost_used))
+    return sums
 
 
 def _agree_on_artifacts(state: PartitionState, rows: list[ArtifactRow]) -> None:
@@ -153,6 +226,17 @@ def _agree_on_artifacts(state: PartitionState, rows: list[ArtifactRow]) -> None:
             refs = [row.ref for row in rows if (row.run, row.task) == (run.run, node.id) and row.state == "staged"]
             assert tuple(refs[-len(node.staged.artifacts) :]) == node.staged.artifacts
     assert not shown
+
+
+def _number(cost: str | None) -> Decimal | None:
+    return None if cost is None else Decimal(cost)
+
+
+def _in_place_of(run: RunState, id: str) -> str:
+    """What stands now where the task stood."""
+    while (replacement := run.tasks[id].superseded_by) is not None:
+        id = replacement
+    return id
 
 
 def _nodes(state: PartitionState) -> list[tuple[RunState, TaskNode]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from dagbok.projections.task_graph.state import CLOSED_RUN, RunState
 from dagbok.testing import act, candidate
 from tests.support.histories import random_history
 from tests.support.logbuilder import LogBuilder
+from tests.support.random_values import UNLIMITED
 from tests.support.scale import scale
 
 histories = st.builds(random_history, st.integers(0, 2**32), st.integers(0, 200))
@@ -20,14 +22,14 @@ examples = settings(max_examples=scale(40, 3_000), deadline=None)
 @examples
 @given(histories)
 def test_fair_workers_bring_every_run_to_its_end(history: LogBuilder) -> None:
-    """Succeeded, unless a task had failed before, or lost the last attempt that it may lose. Nothing waits for a
-    command that nobody would think of."""
+    """Succeeded, unless a task had failed or was cancelled before, or lost the last attempt that it may lose. Nothing
+    waits for a command that nobody would think of."""
     for run in list(history.state.runs.values()):
         failed_before = set(run.failed)
         _drive(history, run, resolve=True)
         assert run.status in CLOSED_RUN
         assert {code for id, code in run.failed.items() if id not in failed_before} <= {"poison"}
-        assert run.status != "failed" or run.failed
+        assert run.status != "failed" or run.failed or run.cancelled
 
 
 @examples
@@ -35,13 +37,15 @@ def test_fair_workers_bring_every_run_to_its_end(history: LogBuilder) -> None:
 def test_without_a_person_every_run_ends_or_says_that_it_is_blocked(history: LogBuilder) -> None:
     for run in list(history.state.runs.values()):
         _drive(history, run, resolve=False)
-        assert run.status in CLOSED_RUN or (run.status == "blocked" and run.blocked)
+        assert run.status in CLOSED_RUN or (run.status == "blocked" and (run.blocked or run.blocked_by))
 
 
 def _drive(history: LogBuilder, run: RunState, *, resolve: bool) -> None:
     """Answer whatever is asked, the oldest first, until nothing is asked. Every command has an effect."""
     if run.status == "paused":
         _send(history, run, c.ResumeRun())
+    if resolve and run.status not in CLOSED_RUN:
+        _send(history, run, c.SetLimits(msgspec.structs.replace(run.limits, **UNLIMITED)))
     for _ in range(10 * len(run.tasks) + 10):
         command = _next(history, run, resolve=resolve)
         if command is None:
@@ -62,12 +66,13 @@ def _next(history: LogBuilder, run: RunState, *, resolve: bool) -> c.RunCommand 
         if attempt.kind == "verify":
             return act.submit_verdict(run, id, "pass")
         return act.submit_outcome(run, id, candidate({"of": id}))
-    if run.backoffs:
+    if run.backoffs and run.status != "blocked":
         task = run.backoffs[0][2]
         history.now_ms = max(history.now_ms, run.tasks[task].due_ms)
         return act.fire_timer(run, "backoff", task)
     if run.blocked and resolve:
-        return c.ResolveBlock(next(iter(run.blocked)))
+        task, code = next(iter(run.blocked.items()))
+        return c.CancelTask(task) if code == "context_overflow" else c.ResolveBlock(task)
     return None
 
 
