@@ -9,10 +9,11 @@ import msgspec
 import sqlalchemy as sa
 
 
-class Row(msgspec.Struct):
+class Row(msgspec.Struct, gc=False):
     """Base of all rows: one field per column, in their order. Every row carries the tenant and project it belongs to.
 
     `table` is the name, `key` the primary key, `changing` what may change after the insert, `indexes` further indexes.
+    A row holds nothing but scalars: the collector of garbage need not look at it.
     """
 
     table: ClassVar[str]

@@ -20,7 +20,7 @@ PREFIX = "p_"
 """Before the name of a bound parameter: Core keeps the bare names of columns for itself."""
 
 
-class Patch(msgspec.Struct):
+class Patch(msgspec.Struct, gc=False):
     """Base of changes to rows that are not read first. Fields are the parameters of the statement, without `PREFIX`."""
 
     row: ClassVar[type[Row]]

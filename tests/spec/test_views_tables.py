@@ -31,7 +31,7 @@ from tests.support.projecting import dump, project
 ROWS = [row for view in VIEWS for row in view.rows]
 PATCHES: list[type[Patch]] = [
     *(patches.Started, patches.Unserved, patches.Ended, patches.Judged, patches.Published),
-    *(patches.Spent, patches.Replaced, patches.Rewired, patches.Settled),
+    *(patches.Charged, patches.Spent, patches.Replaced, patches.Rewired, patches.Settled),
     *(patches.TasksCancelled, patches.AttemptsCancelled),
 ]
 DIALECTS = {

@@ -14,6 +14,7 @@ from dagbok.projections.tables.session import Session
 from dagbok.projections.task_graph.state import TaskStatus
 from dagbok.projections.views.graph.patches import (
     AttemptsCancelled,
+    Charged,
     Ended,
     Judged,
     Published,
@@ -73,6 +74,7 @@ class RunMemory:
         self.started: list[Started] = []
         self.unserved: list[Unserved] = []
         self.ended: list[Ended] = []
+        self.charged: list[Charged] = []
         self.judged: list[Judged] = []
         self.published: list[Published] = []
         self.cancelled_ms: int | None = None
@@ -167,6 +169,7 @@ def flush(session: Session, runs: Iterable[RunMemory]) -> None:
     session.patch([patch for run in runs for patch in run.started])
     session.patch([patch for run in runs for patch in run.unserved])
     session.patch([patch for run in runs for patch in run.ended])
+    session.patch([patch for run in runs for patch in run.charged])
     session.patch([patch for run in runs for patch in run.judged])
     session.patch([patch for run in runs for patch in run.published])
     cancelled = [(run.run, run.cancelled_ms) for run in runs if run.cancelled_ms is not None]

@@ -8,7 +8,7 @@ from typing import Literal
 from dagbok.events.run.amounts import NOTHING
 from dagbok.events.run.values import Usage
 from dagbok.projections.views.graph.memory import At, RunMemory
-from dagbok.projections.views.graph.patches import Ended, Judged
+from dagbok.projections.views.graph.patches import Charged, Ended, Judged
 from dagbok.projections.views.graph.rows import AttemptStatus, Outcome, TaskRow
 from dagbok.projections.views.graph.spending import exact, release, spend
 
@@ -29,23 +29,28 @@ def end(
     """The task's present attempt is over, and has used this."""
     row.open_kind = None
     release(run, row)
-    spend(run, row, usage)
-    tokens, cost = usage.tokens, usage.cost if usage.cost == "0" else exact(usage.cost)
     attempt = run.attempts.get((row.task, epoch))
     if attempt is None:
-        run.ended.append(
-            Ended(run.run, row.task, epoch, status, process, outcome, code, message, at.now_ms, tokens, cost)
-        )
-        return
-    attempt.status = status
-    attempt.outcome = outcome
-    attempt.code = code
-    attempt.message = message
-    attempt.closed_ms = at.now_ms
-    attempt.tokens_used = tokens
-    attempt.cost_used = cost
-    if process is not None:
-        attempt.process = process
+        run.ended.append(Ended(run.run, row.task, epoch, status, process, outcome, code, message, at.now_ms))
+    else:
+        attempt.status = status
+        attempt.outcome = outcome
+        attempt.code = code
+        attempt.message = message
+        attempt.closed_ms = at.now_ms
+        if process is not None:
+            attempt.process = process
+    if usage.tokens or usage.cost != "0":
+        spend(run, row, usage)
+        _charge(run, row.task, epoch, usage)
+
+
+def _charge(run: RunMemory, task: str, epoch: int, usage: Usage) -> None:
+    attempt, cost = run.attempts.get((task, epoch)), exact(usage.cost)
+    if attempt is None:
+        run.charged.append(Charged(run.run, task, epoch, usage.tokens, cost))
+    else:
+        attempt.tokens_used, attempt.cost_used = usage.tokens, cost
 
 
 def judge(

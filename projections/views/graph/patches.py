@@ -59,8 +59,6 @@ class Ended(AttemptPatch):
     code: str | None
     message: str | None
     closed_ms: int
-    tokens_used: int
-    cost_used: str
 
     @classmethod
     def statement(cls, table: sa.Table) -> sa.Update:
@@ -71,9 +69,18 @@ class Ended(AttemptPatch):
             code=bound("code"),
             message=bound("message"),
             closed_ms=bound("closed_ms"),
-            tokens_used=bound("tokens_used"),
-            cost_used=bound("cost_used"),
         )
+
+
+class Charged(AttemptPatch):
+    """What the attempt has used, if it has."""
+
+    tokens_used: int
+    cost_used: str
+
+    @classmethod
+    def statement(cls, table: sa.Table) -> sa.Update:
+        return _attempt(table).values(tokens_used=bound("tokens_used"), cost_used=bound("cost_used"))
 
 
 class Judged(AttemptPatch):

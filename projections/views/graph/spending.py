@@ -25,8 +25,6 @@ def capped(number: int) -> int:
 
 def spend(run: RunMemory, row: TaskRow, usage: Usage) -> None:
     """An attempt at the task used this, or was charged it."""
-    if not usage.tokens and usage.cost == "0":
-        return
     for of in (run.bound(), row):
         used = plus(Usage(of.tokens_used, of.cost_used), usage)
         of.tokens_used, of.cost_used = capped(used.tokens), used.cost
