@@ -27,9 +27,9 @@ STATUSES: Final[tuple[TaskStatus, ...]] = (
 
 class RunRow(Row):
     """A run. `code` says why it is blocked or failed, `named_tasks` (JSON) which tasks caused it then; `reason` is what
-    the client said who paused or cancelled it, or why it was reopened. `tasks` counts all tasks, and the columns
-    that are named as statuses those that have them now; `edges` counts dependencies. `last_seq` is the number of the stream's
-    last event, also of one that changed nothing, and `changed_ms` its time.
+    the client said who paused or cancelled it, or why it was reopened. `tasks` counts all tasks, and the columns that
+    are named as statuses those that have them now; `edges` counts dependencies. `last_seq` is the number of the
+    stream's last event, also of one that changed nothing, and `changed_ms` its time.
 
     `*_used` is what ended attempts used or were charged, `*_reserved` what open ones may use, `artifact_bytes` what
     candidates have handed over, published or not. `max_*` are the limits of the run on these, and on the time since its
