@@ -7,7 +7,7 @@ was sent. The commit is there all the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from dagbok.agents.queue import Queue
@@ -15,8 +15,8 @@ from dagbok.agents.scheduler.answers import answer_to
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.events.body import decode_body
 from dagbok.events.commit import Seal, split_value
-from dagbok.events.envelope import REPLY_TO, Answer, Command, Reply
-from dagbok.events.log.port import COMMANDS, EVENTS, Log, StoredRecord
+from dagbok.events.envelope import REPLY_TO, Answer, Command
+from dagbok.events.log.port import COMMANDS, EVENTS, Log
 from dagbok.events.places import events_at
 from dagbok.events.run.events import CommandRepeated, Event
 
@@ -24,7 +24,7 @@ LATE_S: Final = 0.5
 """A client's command without an answer is looked for in the log from then on."""
 LOOK_S: Final = 5.0
 READ_RECORDS: Final = 500
-AGAIN: Final = 1_024
+AGAIN: Final = 512
 """So many commits are answered once more after a fold: those of the batch in doubt, and of what its owner had on its
 way."""
 
@@ -80,31 +80,40 @@ async def find(log: Log, partition: int, since: int, command: Command) -> Answer
             await log.wait(EVENTS, partition, offset, LOOK_S)
 
 
-async def answer_again(log: Log, partition: int, queue: Queue) -> None:
-    """Send the answers of the last commits once more. Whoever has had his does not mind."""
+async def answer_again(log: Log, partition: int, queue: Queue, lives: Callable[[str], bool]) -> None:
+    """Send the answers of the last commits once more, to processes that live: `lives` is asked by their id. Whoever has
+    had his answer does not mind."""
     end = (await log.bounds(EVENTS, partition)).end
-    records = await log.read(EVENTS, partition, max(0, end - AGAIN), AGAIN)
-    sealed = [(record.offset, *parts) for record in records if (parts := split_value(record.value)) is not None]
-    if not sealed:
+    newest = None if end == 0 else split_value(log.value_at(EVENTS, partition, end - 1))
+    if newest is None:
         return
-    addresses = await _addresses(log, partition, sealed[0][1].command_offset, sealed[-1][1].command_offset)
-    for offset, seal, stored_body in sealed:
-        address = addresses.get(seal.command_offset)
-        if address is not None:
-            reply: Reply = answer_from(log, offset, seal, stored_body)
-            queue.reply(address, (reply,))
-            await asyncio.sleep(0)
-
-
-async def _addresses(log: Log, partition: int, first: int, last: int) -> dict[int, str]:
-    """Where the answers to these commands go, as far as they are kept."""
-    found: dict[int, str] = {}
-    while first <= last:
-        records: Sequence[StoredRecord] = await log.read(COMMANDS, partition, first, READ_RECORDS)
-        if not records:
-            break
+    last = newest[0].command_offset
+    addresses = await _addresses(log, partition, last - AGAIN, last, lives)
+    offset = max(0, end - AGAIN)
+    while addresses and (records := await log.read(EVENTS, partition, offset, READ_RECORDS)):
         for record in records:
-            if REPLY_TO in record.headers:
-                found[record.offset] = record.headers[REPLY_TO]
-        first = records[-1].offset + 1
+            offset = record.offset + 1
+            parts = split_value(record.value)
+            if parts is not None and (address := addresses.pop(parts[0].command_offset, None)) is not None:
+                queue.reply(address, (answer_from(log, record.offset, *parts),))
+                await asyncio.sleep(0)
+
+
+async def _addresses(log: Log, partition: int, first: int, last: int, lives: Callable[[str], bool]) -> dict[int, str]:
+    """Where the answers to these commands go, as far as they are kept and anybody is there: an address ends in the id
+    of its process."""
+    found: dict[int, str] = {}
+    living: dict[str, bool] = {}
+    first = max(0, first)
+    while first <= last and (records := await log.read(COMMANDS, partition, first, READ_RECORDS)):
+        for record in records:
+            first = record.offset + 1
+            address = record.headers.get(REPLY_TO)
+            if address is None or record.offset > last:
+                continue
+            process = address.rpartition("/")[2]
+            if process not in living:
+                living[process] = lives(process)
+            if living[process]:
+                found[record.offset] = address
     return found

@@ -80,6 +80,10 @@ class Membership:
         await self.log.close()
         self.locks.release()
 
+    def lives(self, process: str) -> bool:
+        """Whether a process of the folder may be alive."""
+        return not self.locks.is_gone(process)
+
     def somebody_is_gone(self) -> bool:
         """Whether the lock of a process in the folder is free now; it is removed then. Costs nothing that grows with
         the runs."""

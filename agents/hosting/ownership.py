@@ -123,7 +123,7 @@ class Ownership:
 
     async def _answer_again(self) -> None:
         try:
-            await answer_again(self._member.log, PARTITION, self._member.queue)
+            await answer_again(self._member.log, PARTITION, self._member.queue, self._member.lives)
         except (DagbokError, OSError) as error:
             if not error_is_doubt(error):
                 raise

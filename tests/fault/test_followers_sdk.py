@@ -14,6 +14,7 @@ from dagbok import Code, Dagbok, Outcome, Refused, TaskContext, worker
 from dagbok.agents.hosting import embedded, tail
 from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.ownership import Ownership
+from dagbok.agents.workers.outbox import REPEAT_AFTER_S
 from dagbok.events.envelope import Reply, Sender, run_command
 from dagbok.events.errors import InvalidInput, LogCorrupt
 from dagbok.events.ids import run_stream
@@ -141,6 +142,23 @@ async def test_an_answer_that_was_lost_is_found_in_the_log(tmp_path: Path, monke
         assert (await follower.pause(run)).events == ("RunPaused",)
         assert asyncio.get_running_loop().time() - began < 5
         monkeypatch.undo()
+
+
+async def test_claims_that_a_dead_owner_did_not_answer_are_answered_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with member(tmp_path, serve=False) as owner, member(tmp_path) as heir:
+        swallowed = asyncio.Event()
+        monkeypatch.setattr(owner.host.queue, "reply", lambda address, replies: swallowed.set())
+        run = await owner.start(spec("waits"))
+        while owner.progress(run) != {"running": 1}:  # noqa: ASYNC110 - who claimed it heard nothing of that
+            await asyncio.sleep(0.01)
+        assert swallowed.is_set()
+        await owner.host.close()
+        GATE.set()
+        began = asyncio.get_running_loop().time()
+        assert (await heir.wait(run)).succeeded
+        assert asyncio.get_running_loop().time() - began < REPEAT_AFTER_S / 2
 
 
 async def test_a_repeated_refusal_has_the_reason_and_advice_of_the_first(tmp_path: Path) -> None:
