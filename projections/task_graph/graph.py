@@ -133,6 +133,7 @@ def _node(run: RunState, entry: SpecEntry, roots: frozenset[str]) -> TaskNode:
         deps=entry.spec.depends_on,
         conditions=entry.spec.when,
         root=parent is None and entry.spec.id in roots,
+        supersedes=entry.supersedes,
     )
     run.tasks[node.id] = node
     run.counts["waiting"] = run.counts.get("waiting", 0) + 1

@@ -50,12 +50,18 @@ def _open_below(run: RunState, top: TaskNode) -> dict[str, TaskNode]:
     todo = [top]
     while todo:
         parent = todo.pop()
-        for dep in parent.deps:
-            node = run.tasks[dep]
-            if node.created_by == parent.id and dep not in found:
-                found[dep] = node
+        for node in (node for dep in parent.deps for node in _with_replaced(run, dep)):
+            if node.created_by == parent.id and node.id not in found:
+                found[node.id] = node
                 todo.append(node)
     return {id: node for id, node in found.items() if node.status not in FINAL_TASK}
+
+
+def _with_replaced(run: RunState, id: str | None) -> Iterator[TaskNode]:
+    """A task, and those whose place it took: what they created and somebody else still waited for went on."""
+    while id is not None:
+        yield run.tasks[id]
+        id = run.tasks[id].supersedes
 
 
 def _is_needed_outside(run: RunState, node: TaskNode, top: TaskNode, below: dict[str, TaskNode]) -> bool:
