@@ -2,6 +2,7 @@
 #
 #   make demo INPUT=folder    the main job on a folder of Markdown or reStructuredText
 #   make test ARGS='-k word'  arguments go to pytest
+#   make simulate SEEDS=7,8   schedules of the simulation by their seeds
 
 SHELL := /bin/sh
 VENV ?= .venv
@@ -9,10 +10,11 @@ BIN := $(VENV)/bin
 INPUT ?= .
 TASKS ?= 1000
 ARGS ?=
+SEEDS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lightagent demo test test-all check lint types imports wheel bench lock clean
+.PHONY: help install lightagent demo test test-all simulate check lint types imports wheel bench lock clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p;/^SHELL/q' Makefile
@@ -41,6 +43,9 @@ test: install lightagent
 
 test-all: install lightagent
 	DAGBOK_TEST_SCALE=full $(BIN)/python -m pytest $(ARGS)
+
+simulate: install
+	DAGBOK_SEEDS=$(SEEDS) $(BIN)/python -m pytest tests/simulation/test_schedules.py $(ARGS)
 
 check: lint types imports wheel
 

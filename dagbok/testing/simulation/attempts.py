@@ -110,7 +110,7 @@ class AttemptAudit:
         """When everything works, who lives renews."""
         world, claim = self._world, attempt.claim
         self._hold(claim is not None, f"{key}: attempt {event.epoch} is lost, and nobody had claimed it")
-        if claim is not None and attempt.sent_ms >= world.calm_from_ms:
+        if claim is not None and claim.process not in world.skewed and attempt.sent_ms >= world.calm_from_ms:
             died = claim.process in world.gone
             self._hold(died, f"{key}: the lease of {claim.process} ran out although nothing was wrong")
 

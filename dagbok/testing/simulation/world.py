@@ -51,7 +51,7 @@ class World:
         self.schedulers: list[Scheduler] = []
         self.stations: dict[str, Station] = {}
         self.gone: set[str] = set()
-        self.vanished_at_s: dict[str, float] = {}
+        self.skewed: set[str] = set()
         self.calm_from_ms = 2**60
         self._names: dict[str, int] = {}
         self._due_s: dict[str, float] = {}
@@ -134,6 +134,7 @@ class World:
             station = _chosen(list(self.stations.values()), incident)
             if station is not None:
                 station.skew_ms = incident.by_ms
+                self.skewed.add(station.name)
                 self.history.tell("fault", f"the clock of {station.name} is {incident.by_ms} ms off")
         elif kind == "rival":
             if not self.plan.refuses:
@@ -163,7 +164,6 @@ class World:
         self.history.tell("fault", f"{station.name} {how}")
         self.loop.kill(station.place)
         self.gone.add(station.place.name)
-        self.vanished_at_s[station.place.name] = self.loop.time()
 
     def _calm_down(self) -> None:
         """From now on everything works; the last owner is the only one."""
