@@ -113,8 +113,8 @@ class TaskNode(msgspec.Struct, gc=False):
 
     `deps` are its edges as they are now: to what the spec names or what took its place, then to its children. An open
     one is not settled yet; `wanted` says that one of the settled ones is taken. `conditions`: on edges, as they are
-    now. `composition`: what the children of its last decomposition are to make up together. `supersedes`: the task whose
-    place it took.
+    now. `composition`: what the children of its last decomposition are to make up together. `supersedes`: the task
+    whose place it took.
 
     `worked_by` and `judged_by` name the command that closed the last attempt of each kind, and the offset of its
     commit: the same command again is a repeat, whatever became of the task since. An older one is refused as stale."""

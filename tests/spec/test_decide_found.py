@@ -11,8 +11,8 @@ def _statuses(run: Scenario) -> dict[str, str]:
 
 
 def test_what_outlived_the_task_that_created_it_ends_with_the_branch_that_it_is_in() -> None:
-    """A child was kept when its parent was superseded, because a sibling waited for it. The branch is cancelled, sibling
-    and all: nobody waits for the child any more."""
+    """A child was kept when its parent was superseded, because a sibling waited for it. The branch is cancelled,
+    sibling and all: nobody waits for the child any more."""
     run = (
         run_of(task("top"))
         .submits("top", decompose(task("old"), task("sibling")))
