@@ -14,6 +14,7 @@ from dagbok.agents.queue import Queue
 from dagbok.agents.scheduler.answers import answer_to
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.events.body import decode_body
+from dagbok.events.codes import Code
 from dagbok.events.commit import Seal, split_value
 from dagbok.events.envelope import REPLY_TO, Answer, Command
 from dagbok.events.log.port import COMMANDS, EVENTS, Log
@@ -82,7 +83,7 @@ async def find(log: Log, partition: int, since: int, command: Command) -> Answer
 
 async def answer_again(log: Log, partition: int, queue: Queue, lives: Callable[[str], bool]) -> None:
     """Send the answers of the last commits once more, to processes that live: `lives` is asked by their id. Whoever has
-    had his answer does not mind."""
+    had his answer does not mind, but for internal errors, which senders count: those are not told twice."""
     end = (await log.bounds(EVENTS, partition)).end
     newest = None if end == 0 else split_value(log.value_at(EVENTS, partition, end - 1))
     if newest is None:
@@ -95,7 +96,9 @@ async def answer_again(log: Log, partition: int, queue: Queue, lives: Callable[[
             offset = record.offset + 1
             parts = split_value(record.value)
             if parts is not None and (address := addresses.pop(parts[0].command_offset, None)) is not None:
-                queue.reply(address, (answer_from(log, record.offset, *parts),))
+                answer = answer_from(log, record.offset, *parts)
+                if answer.code != Code.INTERNAL_ERROR:
+                    queue.reply(address, (answer,))
                 await asyncio.sleep(0)
 
 
