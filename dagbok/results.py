@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from dagbok.agents.scheduler.decide.proceed import judge_of
 from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.agents.workers.views import Artifacts, ArtifactView
 from dagbok.events.envelope import Input
@@ -101,7 +102,5 @@ def unserved_keys(run: RunState) -> list[str]:
         if attempt.kind == "work":
             found.add(f"worker {node.spec.worker!r}")
         else:
-            proposed = node.staged is not None and node.staged.kind == "decomposition"
-            judge = node.spec.proposal_verifier if proposed else None
-            found.add(f"verifier {(judge or node.spec.verifier)!r}")
+            found.add(f"verifier {judge_of(run, node)!r}")
     return sorted(found)

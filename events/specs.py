@@ -70,7 +70,7 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
     - `pool`: the processes that serve it. None: the default pool of the program that starts it.
     - `priority`: larger first. `timeout_s`, `lease_s`: seconds. `max_attempts`: of this task; none: the run's limit.
     - `proposal_verifier`: who judges a decomposition of this task; none: the verifier if it judges decompositions, else
-      the built-in check of the structure.
+      whoever judges those of the task that created it, and at last the built-in check of the structure.
     - `child_verifiers`: the only verifiers that tasks created below this one may name; none: those of the task that
       created it, and without any list none that gives a weaker assurance than the verifier of the parent.
     - `limits`: what an attempt may use, see `TaskLimits`.
@@ -81,7 +81,7 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
     worker: Key
     verifier: Key
     id: TaskId | None = None
-    depends_on: tuple[TaskId | When, ...] = ()
+    depends_on: Sequence[TaskId | When] = ()
     inputs: JsonValue = None
     contract: JsonValue = None
     metadata: JsonValue = None
@@ -93,6 +93,11 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
     max_attempts: int | None = Field(default=None, gt=0, le=1000)
     child_verifiers: tuple[Key, ...] | None = None
     limits: TaskLimits | None = None
+
+    @field_validator("depends_on")
+    @classmethod
+    def _is_frozen(cls, value: Sequence[TaskId | When]) -> Sequence[TaskId | When]:
+        return tuple(value)
 
     @field_validator("inputs", "contract", "metadata")
     @classmethod

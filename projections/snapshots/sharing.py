@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dagbok.events.run.values import NULL, ArtifactRef, Decompose, Spec
+from dagbok.events.run.values import NULL, ArtifactRef, Condition, Decompose, Spec
 from dagbok.projections.task_graph.state import Attempt, RunState, Staged, TaskNode
 
 _set = msgspec.structs.force_setattr
@@ -37,6 +37,7 @@ class Sharing:
         run.active = {same(task, task): None for task in run.active}
         run.blocked = {same(task, task): same(code, code) for task, code in run.blocked.items()}
         run.failed = {same(task, task): same(code, code) for task, code in run.failed.items()}
+        run.cancelled = {same(task, task): same(code, code) for task, code in run.cancelled.items()}
 
     def _node(self, node: TaskNode) -> None:
         same = self._same
@@ -54,6 +55,9 @@ class Sharing:
         for ref in node.published:
             self._ref(ref)
         node.outputs = _own(node.outputs)
+        node.composition = _own(node.composition)
+        for condition in node.conditions:
+            self._condition(condition)
 
     def _spec(self, spec: Spec) -> None:
         same = self._same
@@ -71,6 +75,12 @@ class Sharing:
             _set(spec, "inputs", _own(spec.inputs))
         if spec.metadata is not NULL:
             _set(spec, "metadata", _own(spec.metadata))
+        for condition in spec.when:
+            self._condition(condition)
+
+    def _condition(self, condition: Condition) -> None:
+        _set(condition, "task", self._same(condition.task, condition.task))
+        _set(condition, "values", tuple([_own(value) for value in condition.values]))
 
     def _attempt(self, attempt: Attempt) -> None:
         if attempt.reply_to is not None:

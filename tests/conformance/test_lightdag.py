@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from dagbok import Candidate, Code, Dagbok, Limits, Outcome, TaskContext, TaskLimits, TaskSpec, verifier, worker
+from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.run import events as e
 from dagbok.events.run.values import MAX_INLINE_BYTES
 from dagbok.testing import act, candidate, decompose, given, pin, run_of, start, task
@@ -258,11 +260,19 @@ async def test_leases_hold_while_ten_thousand_children_enter(tmp_path: Path) -> 
         return Outcome.decompose([TaskSpec(goal="rest", worker="rests", verifier="yes") for _ in range(10_000)])
 
     async with hosted(tmp_path, heart, splits) as dagbok:
-        hearts = await dagbok.start([spec("heart", lease_s=0.5) for _ in range(5)])
+        hearts = await dagbok.start([spec("heart", lease_s=2.0) for _ in range(5)])
         await beating.wait()
         run = await dagbok.start(spec("splits"), limits=Limits(max_tasks=10_001))
         await until(dagbok, lambda: sum(dagbok.progress(run).values()) == 10_001)
+        renewed: list[e.Event] = []
+        unwatch = dagbok.host.outputs.watch(lambda _, batch: renewed.extend(_renewals(batch)))
+        await until(dagbok, lambda: bool(renewed))
+        unwatch()
         split.set()
         assert (await dagbok.wait(hearts)).succeeded
         assert not await events_of(dagbok, e.AttemptLost)
         await dagbok.cancel(run)
+
+
+def _renewals(batch: Sequence[Decided]) -> list[e.Event]:
+    return [event for decided in batch for event in decided.events if isinstance(event, e.LeasesRenewed)]

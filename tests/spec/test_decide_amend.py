@@ -12,6 +12,7 @@ from dagbok.events.run.events import (
     DecompositionAccepted,
     RunAmended,
     RunFailed,
+    RunReopened,
     RunResumed,
     TasksAdded,
     TaskVerified,
@@ -195,3 +196,16 @@ def test_depth_and_decompositions_are_those_of_now() -> None:
     flat = given().when(start(task("a"), max_depth=1, verifiers=VERIFIERS)).submits("a", decompose(task("b")))
     flat.submits("b", decompose(task("c"))).then_task("b", status="blocked")
     flat.amends(max_depth=2).submits("b", decompose(task("c"))).then_task("b", status="waiting")
+
+
+def test_a_run_that_failed_at_its_first_failure_goes_on_when_it_may_go_on_after_one() -> None:
+    run = given().when(start(task("a"), task("b"), failure_policy="fail_fast"))
+    failed = run.fails("a", failure(terminal=True)).then_state(status="failed")
+    reopened = failed.amends(failure_policy="continue_independent")
+    reopened.then(RunAmended, RunReopened, like(AttemptOpened, task="b")).then_state(status="running")
+    reopened.submits("b", candidate(1)).judges("b", "pass").then_state(status="failed")
+
+
+def test_a_failed_run_with_nothing_left_to_do_stays_so_whatever_is_amended() -> None:
+    failed = given().when(start(task("a"), failure_policy="fail_fast")).fails("a", failure(terminal=True))
+    failed.amends(failure_policy="continue_independent").then(RunAmended).then_state(status="failed")

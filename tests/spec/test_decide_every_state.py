@@ -32,7 +32,7 @@ CLIENTS: Final[dict[str, tuple[c.RunCommand, tuple[str, ...]]]] = {
     "pause": (c.PauseRun(), (ABSENT, DONE, CONFLICT, DONE, CLOSED, CLOSED, CLOSED)),
     "resume": (c.ResumeRun(), (ABSENT, CONFLICT, DONE, CONFLICT, CLOSED, CLOSED, CLOSED)),
     "cancel": (c.CancelRun(), (ABSENT, DONE, DONE, DONE, CLOSED, CLOSED, CLOSED)),
-    "limits": (c.SetLimits(Limits(max_open=2_000)), (ABSENT, DONE, DONE, DONE, CLOSED, CLOSED, CLOSED)),
+    "limits": (c.SetLimits(Limits(max_open=2_000)), (ABSENT, DONE, DONE, DONE, CLOSED, DONE, CLOSED)),
     "amend": (c.AmendRun(max_depth=9), (ABSENT, DONE, DONE, DONE, CLOSED, DONE, CLOSED)),
     "resolve": (c.ResolveBlock("a"), (ABSENT, CONFLICT, CONFLICT, DONE, CLOSED, CLOSED, CLOSED)),
     "retry": (c.RetryTask("a"), (ABSENT, CONFLICT, CONFLICT, CONFLICT, CLOSED, DONE, CLOSED)),

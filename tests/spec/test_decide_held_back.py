@@ -121,7 +121,7 @@ def test_a_limit_that_is_raised_too_little_leaves_the_run_blocked() -> None:
     run = _limited(_reserving("a", 60), tokens=50).then_state(status="blocked")
     run.when(SetLimits(Limits(max_tokens=59))).then_state(status="blocked", active={})
     run.when(SetLimits(Limits(max_tokens=60))).then_state(status="running", active={"a": None})
-    run.when(SetLimits(Limits())).then_state(status="running", active={"a": None})
+    run.when(SetLimits(Limits(max_open=2_000))).then_state(status="blocked", active={})
 
 
 def test_a_run_that_can_never_pay_for_its_first_task_is_blocked_at_once() -> None:
@@ -191,13 +191,16 @@ def test_a_limit_that_cannot_be_reached_is_refused(limits: Limits, named: str) -
     _limited(task("a")).when(SetLimits(limits)).then_refused(Code.INVALID_SPEC, naming=named)
 
 
-def test_limits_of_tokens_and_cost_only_grow_and_none_is_the_highest() -> None:
+def test_limits_of_tokens_and_cost_only_grow_and_one_that_is_not_named_stays() -> None:
     run = _limited(task("a"), tokens=100, cost="1.50")
     run.when(SetLimits(Limits(max_tokens=99, max_cost="1.5"))).then_refused(Code.CONFIG_MISMATCH, naming="max_tokens")
     run.when(SetLimits(Limits(max_tokens=100, max_cost="1.4999"))).then_refused(Code.CONFIG_MISMATCH, naming="max_cost")
     run.when(SetLimits(Limits(max_tokens=100, max_cost="10"))).then(LimitsSet)
     run.when(SetLimits(Limits(max_tokens=100, max_cost="1.5"))).then(LimitsSet)
-    run.when(SetLimits(Limits())).then(LimitsSet).when(SetLimits(Limits(max_tokens=2**50))).then_refused(
+    run.when(SetLimits(Limits(max_open=2_000))).then(
+        like(LimitsSet, limits=Limits(max_open=2_000, max_tokens=100, max_cost="1.50"))
+    )
+    _limited(task("a")).when(SetLimits(Limits(max_tokens=2**50))).then_refused(
         Code.CONFIG_MISMATCH, naming="max_tokens"
     )
 

@@ -209,13 +209,15 @@ def test_at_the_end_of_the_wall_time_everything_stops_and_goes_on_when_the_limit
     ended.when(SetLimits(raised)).then(
         LimitsSet, RunReopened("its limits are raised"), like(AttemptOpened, task="a"), like(AttemptOpened, task="b")
     ).then_state(status="running")
-    _done(ended.when(SetLimits(Limits())), "a", "b").then_state(status="succeeded")
+    _done(ended.when(SetLimits(Limits(max_wall_ms=30 * DAY_MS))), "a", "b").then_state(status="succeeded")
 
 
 def test_reviews_stop_with_it_and_begin_anew() -> None:
     ended = _timed("a").submits("a", candidate(1)).starts("a").fires("wall")
     ended.then(AttemptClosed("a", 2, "budget_exhausted"), RunBlocked)
-    ended.when(SetLimits(Limits())).then(LimitsSet, RunReopened, like(AttemptOpened, task="a", kind="verify"))
+    ended.when(SetLimits(Limits(max_wall_ms=30 * DAY_MS))).then(
+        LimitsSet, RunReopened, like(AttemptOpened, task="a", kind="verify")
+    )
 
 
 def test_the_wall_timer_is_early_until_its_time() -> None:
@@ -274,7 +276,7 @@ def test_a_backoff_that_is_decided_while_the_run_is_blocked_changes_nothing() ->
     ended = resting.fires("wall").then(RunBlocked)
     assert ended.task("a").due_ms >= 100
     ended.fires("backoff", "a").then_refused(Code.NOT_DUE).then_task("a", status="backoff")
-    reopened = ended.when(SetLimits(Limits())).then(LimitsSet, RunReopened)
+    reopened = ended.when(SetLimits(Limits(max_wall_ms=30 * DAY_MS))).then(LimitsSet, RunReopened)
     reopened.fires("backoff", "a").then(like(AttemptOpened, task="a"))
 
 

@@ -187,3 +187,12 @@ def test_below_a_replaced_parent_its_policy_holds_for_what_goes_on() -> None:
     kept = run.submits("other", decompose(reuse=("c",))).supersedes("root", task("new", verifier="formal"))
     kept.submits("c", decompose(task("d", verifier="person"))).then_task("c", status="blocked")
     kept.submits("c", decompose(task("d"))).then_task("c", status="waiting")
+
+
+def test_the_judge_of_the_decompositions_above_judges_those_of_children_that_name_none() -> None:
+    root = task("root", proposal_verifier="judge")
+    run = given().when(start(root, verifiers={"check": pin(), "judge": pin("decomposition")}, max_depth=3))
+    child = (
+        run.submits("root", decompose(task("child"))).judges("root", "pass").submits("child", decompose(task("leaf")))
+    )
+    child.then(like(DecompositionProposed, task="child"), like(AttemptOpened, task="child", key="judge"))

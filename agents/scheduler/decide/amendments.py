@@ -8,27 +8,29 @@ import msgspec
 
 from dagbok.agents.scheduler.decide.branch import close, reopen
 from dagbok.agents.scheduler.decide.cause import By
-from dagbok.agents.scheduler.decide.guards import mendable_run, open_run
+from dagbok.agents.scheduler.decide.guards import mendable_run
 from dagbok.agents.scheduler.decide.payload import MAX_NUMBER, is_cost
 from dagbok.agents.scheduler.decide.proceed import judge_of, proceed
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run import commands as c
 from dagbok.events.run import events as e
-from dagbok.events.run.limits import lowered
+from dagbok.events.run.limits import asked, lowered
 from dagbok.events.run.values import STRUCTURE, Limits, Pinned
-from dagbok.projections.task_graph.state import RunState, TaskNode
+from dagbok.projections.task_graph.state import ACTIVE_TASK, RunState, TaskNode
 
 
 def set_limits(run: RunState, command: c.SetLimits, by: By) -> Iterator[e.Event]:
-    """Upward only, so that nothing that was accepted becomes illegal. A run whose budget was exhausted goes on."""
-    open_run(run)
+    """Upward only, so that nothing that was accepted becomes illegal; budgets that are not named stay. A run whose
+    budget was exhausted goes on."""
+    mendable_run(run)
     check_limits(command.limits)
-    if lower := lowered(run.limits, command.limits):
+    wanted = asked(run.limits, command.limits)
+    if lower := lowered(run.limits, wanted):
         raise Refused(
             Code.CONFIG_MISMATCH, f"limits only grow: {', '.join(lower)}", advice="name values that are not smaller"
         )
-    yield e.LimitsSet(command.limits, run.limits)
+    yield e.LimitsSet(wanted, run.limits)
     if run.exhausted:
         yield from reopen(run, "its limits are raised")
     yield from proceed(run, by.now_ms)
@@ -45,6 +47,9 @@ def amend(run: RunState, command: c.AmendRun, by: By) -> Iterator[e.Event]:
     reviews = [node for task in run.active if _is_judged_anew(run, node := run.tasks[task], pinned)]
     yield e.RunAmended(pinned, before, command.reason)
     yield from close(reviews, "run_amended")
+    if run.status == "failed" and any(run.counts.get(status) for status in ACTIVE_TASK):
+        # It failed at the first failure, and may go on after it now.
+        yield from reopen(run, "its failure policy is amended")
     yield from proceed(run, by.now_ms)
 
 

@@ -97,11 +97,17 @@ def judge_of(run: RunState, node: TaskNode) -> str:
 
 
 def decomposition_judge(run: RunState, node: TaskNode) -> str:
-    """The judge of the task's decompositions."""
-    if node.spec.proposal_verifier is not None:
-        return node.spec.proposal_verifier
-    own = run.bound().verifiers.get(node.spec.verifier)
-    return node.spec.verifier if own is not None and "decomposition" in own.judges else STRUCTURE
+    """The judge of the task's decompositions: the verifier it names for them, else its own if that judges them, else
+    the one of the task that created it, so that no worker frees its children from it."""
+    while True:
+        if node.spec.proposal_verifier is not None:
+            return node.spec.proposal_verifier
+        own = run.bound().verifiers.get(node.spec.verifier)
+        if own is not None and "decomposition" in own.judges:
+            return node.spec.verifier
+        if node.created_by is None:
+            return STRUCTURE
+        node = run.tasks[node.created_by]
 
 
 def input_hash(run: RunState, node: TaskNode, kind: AttemptKind, phase: str) -> str:
