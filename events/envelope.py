@@ -105,7 +105,9 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     `opened_at` is the commit that opened the attempt (partition, offset). `inputs` are the published artifacts of the
     dependencies; `renamed` has those that stand in for one that the spec names (by that name); `problem` is what went
     wrong before. In phase `integrate`, `composition` is what the children are to make up together. A review has what it
-    judges: `candidate` with `outputs`, or a `proposal`; and `subject`, the hashes that its report must name."""
+    judges: `candidate` with `outputs`, or a `proposal`; and `subject`, the hashes that its report must name.
+    `claim_first`: it was sent before and nobody claimed it. Whoever took it may have died of it, and only a death under
+    a claim counts: so it is claimed before it runs, whatever its worker is declared to be."""
 
     v: int = ENVELOPE_VERSION
     kind: AttemptKind
@@ -131,6 +133,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     outputs: msgspec.Raw = NULL
     proposal: Decompose | None = None
     subject: tuple[str, ...] = ()
+    claim_first: bool = False
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer", tag_field="type"):

@@ -60,11 +60,12 @@ class Attempts:
         """One work attempt: from the dispatch to the outcome, or the failure, in the log's hands."""
         timeout_ms = dispatch.spec.timeout_ms
         may_wait = definition.pure and (timeout_ms is None or timeout_ms > PURE_GRACE_S * 1000)
-        await self._run(dispatch, claim_first=not may_wait, body=partial(self._outcome, definition))
+        claim_first = dispatch.claim_first or not may_wait
+        await self._run(dispatch, claim_first=claim_first, body=partial(self._outcome, definition))
 
     async def review(self, definition: Verifier, dispatch: Dispatch) -> None:
         """One review: a verifier changes nothing, so it need not claim before its grace is over."""
-        await self._run(dispatch, claim_first=False, body=partial(self._verdict, definition))
+        await self._run(dispatch, claim_first=dispatch.claim_first, body=partial(self._verdict, definition))
 
     async def _run(self, dispatch: Dispatch, *, claim_first: bool, body: Body) -> None:
         context = TaskContext(dispatch, partial(self._reader.read, scope_of(dispatch)))

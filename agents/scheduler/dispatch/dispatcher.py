@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from dagbok.agents.queue import AttemptKey as QueueKey
 from dagbok.agents.queue import Lane, Queue, lane_of
 from dagbok.agents.scheduler.decide.proceed import judge_of
@@ -61,13 +63,16 @@ class Dispatcher:
         self._tenants = TenantPlaces(tenant_limit)
         self._lanes: dict[Lane, LaneState] = {}
         self._open: dict[AttemptKey, Lane] = {}
+        self._sent: set[AttemptKey] = set()
         self._parked: dict[str, list[Offer]] = {}
         self._claimed: dict[AttemptKey, str] = {}
 
     def rebuild(self, state: PartitionState) -> None:
-        """Forget everything; every open attempt counts as not sent, every claimed one as running."""
+        """Forget everything; every claimed attempt counts as running, every open one as not sent, although another
+        owner may have sent it: see `Dispatch.claim_first`."""
         self._lanes.clear()
         self._open.clear()
+        self._sent.clear()
         self._parked.clear()
         self._claimed.clear()
         self._tenants.clear()
@@ -76,6 +81,7 @@ class Dispatcher:
                 node = run.tasks[task]
                 if node.attempt is not None:
                     self._take_over(run, node, node.attempt)
+        self._sent.update(self._open)
 
     def confirmed(self, state: PartitionState, decided: Decided) -> None:
         """Note what a confirmed commit opens, settles and stops."""
@@ -129,6 +135,9 @@ class Dispatcher:
                 dispatch = self._dispatch(state, offer)
                 if dispatch is not None:
                     lane_state.sent(offer, now_s)
+                    if offer.key in self._sent:
+                        dispatch = msgspec.structs.replace(dispatch, claim_first=True)
+                    self._sent.add(offer.key)
                     self._tenants.take(offer.key, offer.tenant)
                     batch.append(dispatch)
         except (DagbokError, OSError):
@@ -194,6 +203,7 @@ class Dispatcher:
             self._queue.hint(lane, (hint,))
 
     def _leave(self, key: AttemptKey) -> Lane | None:
+        self._sent.discard(key)
         lane = self._open.pop(key, None)
         if lane is not None and (lane_state := self._lanes.get(lane)) is not None:
             lane_state.settled(key)

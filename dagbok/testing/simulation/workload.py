@@ -99,13 +99,12 @@ def _run(name: str, random: Random, most: int) -> RunPlan:
 def _task(id: str, random: Random, before: Sequence[str]) -> Spec:
     deps = tuple(random.sample(before, min(len(before), random.choice((0, 1, 1, 2)))))
     conditions = tuple(when(dep, "/n", *random.choice(((0,), (0, 1), (9,)))) for dep in deps if random.random() < 0.15)
-    poison = random.random() < 0.04
     return task(
         id,
         depends_on=deps,
         when=conditions,
-        goal=POISON if poison else f"do {id}",
-        worker="work" if poison else random.choice(("work", "work", "quick")),
+        goal=POISON if random.random() < 0.05 else f"do {id}",
+        worker=random.choice(("work", "work", "quick")),
         verifier=random.choice(("check", "check", "both")),
         proposal_verifier=random.choice((None, None, "judge")),
         priority=random.randrange(3),
@@ -165,6 +164,8 @@ class _Functions:
     async def judge(self, candidate: Candidate, context: TaskContext) -> bool | Verdict:
         random = Random(f"{self._seed}/{context.run_id}/{context.task_id}/{context.epoch}")
         await self._hands.linger(random, LEASE_S)
+        if context.goal == POISON and random.random() < 0.5:
+            await self._hands.vanish()
         chance = random.random()
         if chance < 0.78:
             return True
