@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
@@ -18,7 +18,7 @@ from dagbok.events.run import commands as c
 from dagbok.events.run.values import Claim, Limits
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.task_graph.state import RunState
-from dagbok.testing import CLAIM, act, candidate, failure, start, task
+from dagbok.testing import CLAIM, act, blocked, candidate, failure, start, task
 from tests.support.logbuilder import SENDER, START_MS
 
 
@@ -28,6 +28,7 @@ class Lanes(MemoryQueue):
     def __init__(self) -> None:
         super().__init__()
         self.sent: list[tuple[str, int]] = []
+        self.last: Dispatch | None = None
         self.hints: list[Reply] = []
         self.lane_hints: list[Reply] = []
         self.listen("process/1", self.hints.extend)
@@ -35,6 +36,7 @@ class Lanes(MemoryQueue):
 
     def put(self, lane: Lane, dispatches: Sequence[Dispatch]) -> None:
         self.sent += [(item.task, item.epoch) for item in dispatches]
+        self.last = dispatches[-1]
 
     def new(self) -> list[tuple[str, int]]:
         """Task and epoch of what was sent since the last look."""
@@ -208,6 +210,25 @@ async def test_what_cannot_be_read_now_is_sent_when_it_can() -> None:
         await scheduler.tell(act.fire_timer(scheduler.run(), "backoff", "a"))
     scheduler.log.broken = False
     assert scheduler.at(1) == [("a", 2)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "says"),
+    [
+        (lambda run: act.submit_outcome(run, "a", blocked("no key")), c.ResolveBlock("a", "here it is")),
+        (lambda run: act.fail_attempt(run, "a", failure(terminal=True)), c.RetryTask("a", "here it is")),
+    ],
+)
+async def test_the_note_of_a_person_reaches_the_next_attempt(
+    ends: Callable[[RunState], c.RunCommand], says: c.RunCommand
+) -> None:
+    scheduler = await started("a")
+    await scheduler.tell(act.start_attempt(scheduler.run(), "a"))
+    await scheduler.tell(ends(scheduler.run()))
+    await scheduler.tell(says)
+    assert scheduler.queue.last is not None and scheduler.queue.last.epoch == 2
+    problem = scheduler.queue.last.problem
+    assert problem is not None and problem.note == "here it is"
 
 
 async def test_a_result_opens_its_review_in_the_lane_of_verifiers() -> None:

@@ -74,7 +74,7 @@ def _problem(node: TaskNode, partition: int, log: Log) -> Problem | None:
         failure=told.failure if isinstance(told, e.AttemptFailed) else None,
         diagnostics=told.report.diagnostics if isinstance(told, e.VerdictRecorded) else NULL,
         reason=told.reason if isinstance(told, e.TaskBlocked | e.DecompositionRefused) else "",
-        note=note.note if isinstance(note, e.TaskUnblocked) else "",
+        note=note.note if isinstance(note, e.TaskUnblocked | e.TaskRetried) else "",
     )
 
 
