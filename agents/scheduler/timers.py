@@ -77,7 +77,11 @@ class Timers:
                 self._add(event.lease_until_ms, stream, event.task, event.epoch, "lease")
                 if event.timeout_at_ms is not None:
                     self._add(event.timeout_at_ms, stream, event.task, event.epoch, "timeout")
-            elif isinstance(event, e.RunStarted | e.RunReopened | e.LimitsSet) and stream is not None:
+            elif isinstance(event, e.RunReopened) and stream is not None:
+                # Its timers may have come up, and been thrown out, while it was closed.
+                for timer in _timers_of(state.runs[stream]):
+                    heappush(self._heap, timer)
+            elif isinstance(event, e.RunStarted | e.LimitsSet) and stream is not None:
                 for timer in _wall_timer(state.runs[stream]):
                     heappush(self._heap, timer)
         if len(self._heap) > self._tidy_at:
