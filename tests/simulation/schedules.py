@@ -13,7 +13,7 @@ from tests.simulation.versions import two_versions
 
 PROCESSES = 2
 CHUNK = 50
-RERUN = "DAGBOK_SEEDS={seed} python -m pytest tests/simulation/test_schedules.py"
+RERUN = "make simulate SEEDS={seed}"
 
 
 def run_seeds(seeds: Sequence[int]) -> Simulated | str:

@@ -19,12 +19,15 @@ one history, byte for byte.
 >>> simulate(sums, add, exact, seeds=range(5), check=adds_up).runs
 Counter({'succeeded': 5})
 
+`await die()` in a worker or verifier is the end of its process.
+
 After each schedule the log, the owners, the tables and the client are checked: one effective commit per command, each
 attempt ended once and in time, answers that are true, folds and tables that an independent reader confirms, and every
 run at an end or blocked for a reason that has a code.
 """
 
 from dagbok.testing.simulation.faults import NO_FAULTS, Faults
+from dagbok.testing.simulation.loop import die
 from dagbok.testing.simulation.simulate import Simulated, SimulationFailed, simulate, simulate_workload
 
-__all__ = ["NO_FAULTS", "Faults", "Simulated", "SimulationFailed", "simulate", "simulate_workload"]
+__all__ = ["NO_FAULTS", "Faults", "Simulated", "SimulationFailed", "die", "simulate", "simulate_workload"]

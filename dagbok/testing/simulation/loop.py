@@ -41,6 +41,7 @@ class Place:
         self.ready: deque[Handle] = deque()
         self.alive = True
         self.frozen = False
+        self.on_death: Callable[[], None] = lambda: None
         self.context = copy_context()
         self.context.run(_place.set, self)
 
@@ -51,6 +52,13 @@ _place: ContextVar[Place] = ContextVar("place")
 def here() -> Place:
     """The simulated process that runs now. Raises `LookupError` outside of a simulation."""
     return _place.get()
+
+
+async def die() -> NoReturn:
+    """The simulated process that runs this vanishes, here and now, as one does that runs out of memory."""
+    here().on_death()
+    await asyncio.Event().wait()
+    raise AssertionError("it came back")
 
 
 class Stuck(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 from typing import Final, TypeVar
 
@@ -17,7 +18,7 @@ from dagbok.testing.simulation.clients import Client, Memory
 from dagbok.testing.simulation.exchange import Exchange
 from dagbok.testing.simulation.faults import Incident, Ledger
 from dagbok.testing.simulation.history import History, said
-from dagbok.testing.simulation.loop import here, simulated_loop
+from dagbok.testing.simulation.loop import die, here, simulated_loop
 from dagbok.testing.simulation.network import EPOCH_MS, LONGEST_FAULT_S, Network, at_once
 from dagbok.testing.simulation.plan import Plan, Workload
 from dagbok.testing.simulation.slots import MemorySlots
@@ -78,9 +79,7 @@ class World:
 
     async def vanish(self) -> None:
         """See `Hands`."""
-        station = next(each for each in self.stations.values() if each.place is here())
-        self._kill(station, "dies of its task")
-        await asyncio.Event().wait()
+        await die()
 
     async def linger(self, random: Random, lease_s: float) -> None:
         """See `Hands`."""
@@ -238,6 +237,7 @@ class World:
             client.start()
         else:
             workers = Workers(self, name, self.workload.registry(self.plan.seed, self), self.workload.pools)
+            workers.place.on_death = partial(self._kill, workers, "dies of its task")
             self.stations[slot] = workers
             workers.start()
 
