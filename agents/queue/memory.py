@@ -21,7 +21,7 @@ class MemoryQueue:
     def put(self, lane: Lane, dispatches: Sequence[Dispatch]) -> None:
         waiting = self._waiting.setdefault(lane, {})
         for item in dispatches:
-            waiting[item.run, item.task, item.epoch] = item
+            waiting[attempt_of(item)] = item
         if waiting and (filled := self._filled.get(lane)) is not None:
             filled.set()
 

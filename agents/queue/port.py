@@ -4,12 +4,12 @@ heal that."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from dagbok.events.envelope import CancelHint, Dispatch, Reply
 from dagbok.events.run.values import AttemptKind
 
-Lane = tuple[Literal["work", "verify"], str]
+Lane = tuple[AttemptKind, str]
 """Kind of attempt and pool: `work.<pool>` and `review.<pool>` of the design."""
 
 AttemptKey = tuple[str, str, int]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from dagbok.agents.queue.port import AttemptKey, attempt_of
 from dagbok.agents.workers.context import TaskContext
 from dagbok.events.envelope import Dispatch
 from dagbok.events.run.values import Claim
@@ -14,14 +15,6 @@ from dagbok.events.run.values import Claim
 logger = structlog.get_logger(__name__)
 
 LONGEST_CLAIM_PAUSE_S = 60.0
-
-AttemptKey = tuple[str, str, int]
-"""Run, task, epoch."""
-
-
-def key_of(dispatch: Dispatch) -> AttemptKey:
-    """What names the attempt of a dispatch."""
-    return dispatch.run, dispatch.task, dispatch.epoch
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +40,7 @@ class Held:
     @property
     def key(self) -> AttemptKey:
         """What names the attempt."""
-        return key_of(self.dispatch)
+        return attempt_of(self.dispatch)
 
     @property
     def ids(self) -> dict[str, str | int]:

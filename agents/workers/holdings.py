@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import structlog
 
+from dagbok.agents.queue.port import AttemptKey, attempt_of
 from dagbok.agents.workers.context import TaskContext
-from dagbok.agents.workers.held import AttemptKey, Held, key_of
+from dagbok.agents.workers.held import Held
 from dagbok.agents.workers.outbox import OnAnswer, Outbox
 from dagbok.events.envelope import Answer, Command, Dispatch, Sender, run_command
 from dagbok.events.errors import StorageFailed
@@ -60,7 +61,7 @@ class Holdings:
 
     def take(self, dispatch: Dispatch, context: TaskContext) -> Held | None:
         """Hold an attempt under a fresh claim; none when this process holds it already (it was dispatched twice)."""
-        key = key_of(dispatch)
+        key = attempt_of(dispatch)
         if key in self._held:
             return None
         self._starts += 1

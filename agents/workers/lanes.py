@@ -7,8 +7,8 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from dagbok.agents.queue.port import AttemptKey, attempt_of
 from dagbok.agents.workers.definitions import Registry
-from dagbok.agents.workers.held import AttemptKey, key_of
 from dagbok.events.envelope import Dispatch
 from dagbok.events.run.values import AttemptKind
 
@@ -38,7 +38,7 @@ class KeyLane:
 
     def put(self, dispatch: Dispatch) -> None:
         """Run it as soon as there is a place. One that waits already waits on in its place."""
-        self._waiting[key_of(dispatch)] = dispatch
+        self._waiting[attempt_of(dispatch)] = dispatch
         self._ask_turn()
 
     def drop(self, key: AttemptKey) -> None:
@@ -49,7 +49,7 @@ class KeyLane:
         """What waits of a pool: now it waits here no more."""
         back = [dispatch for dispatch in self._waiting.values() if dispatch.pool == pool]
         for dispatch in back:
-            del self._waiting[key_of(dispatch)]
+            del self._waiting[attempt_of(dispatch)]
         return back
 
     async def close(self) -> None:

@@ -9,11 +9,10 @@ from functools import partial
 
 import structlog
 
-from dagbok.agents.queue import Queue, SharedQueue, lane_address, lane_of
+from dagbok.agents.queue import AttemptKey, Queue, SharedQueue, attempt_of, lane_address, lane_of
 from dagbok.agents.workers.attempts import Attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.definitions import Registry
-from dagbok.agents.workers.held import AttemptKey, key_of
 from dagbok.agents.workers.holdings import Holdings
 from dagbok.agents.workers.lanes import KeyLane, PoolTaker
 from dagbok.agents.workers.leases import LeaseKeeper
@@ -106,7 +105,7 @@ class WorkerProcess:
     def _deliver(self, dispatch: Dispatch) -> None:
         """From here on this process knows the attempt: it waits in its lane, and then it is held. Until it is over,
         nothing that comes of it again is run."""
-        if key_of(dispatch) in self._holdings:
+        if attempt_of(dispatch) in self._holdings:
             return
         lane = self._lanes.get((dispatch.kind, dispatch.key)) or self._open_lane(dispatch.kind, dispatch.key)
         if lane is None:
@@ -135,7 +134,7 @@ class WorkerProcess:
             if isinstance(reply, Answer):
                 self._outbox.answered(reply)
             else:
-                self._stop((reply.run, reply.task, reply.epoch))
+                self._stop(attempt_of(reply))
 
     def _stop(self, key: AttemptKey) -> None:
         for lane in self._lanes.values():
