@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import orjson
@@ -19,8 +19,6 @@ from dagbok.events.run.values import SecurityContext, Spec, Usage
 from dagbok.events.specs import TaskLimits, TaskSpec
 from dagbok.events.specs import Usage as WrittenUsage
 from dagbok.events.when import When, written_as
-
-T = TypeVar("T")
 
 
 class TaskContext:
