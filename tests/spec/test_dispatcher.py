@@ -226,9 +226,11 @@ async def test_the_note_of_a_person_reaches_the_next_attempt(
     await scheduler.tell(act.start_attempt(scheduler.run(), "a"))
     await scheduler.tell(ends(scheduler.run()))
     await scheduler.tell(says)
-    assert scheduler.queue.last is not None and scheduler.queue.last.epoch == 2
-    problem = scheduler.queue.last.problem
-    assert problem is not None and problem.note == "here it is"
+    sent = scheduler.queue.last
+    assert sent is not None
+    assert sent.epoch == 2
+    assert sent.problem is not None
+    assert sent.problem.note == "here it is"
 
 
 async def test_a_result_opens_its_review_in_the_lane_of_verifiers() -> None:
