@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,6 +16,7 @@ from dagbok.agents.queue.sqlite_file import QueueFile, rows_of
 from dagbok.agents.queue.transport import decode_dispatch, encode_dispatch, encode_reply
 from dagbok.events.envelope import Dispatch
 from dagbok.events.errors import DagbokError
+from dagbok.events.log.clock import system_ms
 from dagbok.events.run.values import AttemptKind
 from dagbok.projections.artifacts.port import ArtifactStore
 
@@ -88,7 +88,7 @@ class Exchange:
         gone = [(self._sender, letter.number) for letter in out.unsent]
         db.executemany("DELETE FROM work WHERE sender = ? AND number = ?", gone)
         if heard:
-            now_ms = time.time_ns() // 1_000_000
+            now_ms = system_ms()
             replies = [(address, encode_reply(reply), now_ms) for address, reply in out.replies]
             db.executemany("INSERT INTO replies (address, value, put_ms) VALUES (?, ?, ?)", replies)
         db.executemany("DELETE FROM work WHERE id = ?", [(_number(row[0]),) for row in work])

@@ -21,6 +21,7 @@ from typing import Final
 import structlog
 
 from dagbok.events.errors import LogCorrupt
+from dagbok.events.log.clock import system_ms
 from dagbok.events.log.sqlite_schema import FAILURES, explain, while_busy
 
 logger = structlog.get_logger(__name__)
@@ -136,7 +137,7 @@ class QueueFile:
         if now_s - self._cleaned_s < CLEAN_EVERY_S:
             return
         self._cleaned_s = now_s
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = system_ms()
         db.execute(
             "DELETE FROM replies WHERE put_ms NOT BETWEEN ? AND ? OR id <= (SELECT max(id) FROM replies) - ?",
             (now_ms - KEEP_REPLIES_MS, now_ms + KEEP_REPLIES_MS, KEEP_REPLIES),

@@ -15,6 +15,7 @@ from dagbok.agents.scheduler.timers import Timers
 from dagbok.events.envelope import Command, Sender, command_record, run_command
 from dagbok.events.errors import DagbokError
 from dagbok.events.ids import derive
+from dagbok.events.log.clock import Clock
 from dagbok.events.log.port import COMMANDS, Log
 from dagbok.events.run.commands import FireTimer
 from dagbok.projections.task_graph.state import RunState
@@ -37,7 +38,7 @@ class Clockwork:
         timers: Timers,
         *,
         process: str,
-        clock: Callable[[], int],
+        clock: Clock,
         now_s: Callable[[], float],
     ) -> None:
         self._log, self._partition, self._owner, self._outputs = log, partition, owner, outputs

@@ -21,6 +21,7 @@ from dagbok.agents.scheduler.inbox import MAX_CLOCK_AHEAD_MS
 from dagbok.agents.scheduler.recover import Recovery
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, LogCorrupt, LogError, LogLost
+from dagbok.events.log.clock import Clock
 from dagbok.events.log.port import COMMANDS, EVENTS, Log, Record, StoredRecord
 from dagbok.projections.partition import PartitionState
 
@@ -32,12 +33,6 @@ MAX_BATCH_RAW_BYTES = 2 * 1024 * 1024
 decompositions in one batch would do so for a second."""
 DOUBT_PAUSE_S = 0.2
 LONGEST_DOUBT_PAUSE_S = 5.0
-
-
-class Clock(Protocol):
-    """The host's clock, milliseconds since 1970."""
-
-    def __call__(self) -> int: ...
 
 
 class Outputs(Protocol):
@@ -55,7 +50,7 @@ class Outputs(Protocol):
 
 class Owner:
     """Decides for one partition, from `run` until it is cancelled. Whoever holds `between_batches` sees the confirmed
-    state."""
+    state. `clock` is the host's; `writer` its name in the headers of commits."""
 
     def __init__(
         self, log: Log, partition: int, recovery: Recovery, outputs: Outputs, clock: Clock, writer: str

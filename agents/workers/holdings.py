@@ -15,6 +15,7 @@ from dagbok.agents.workers.outbox import OnAnswer, Outbox
 from dagbok.events.envelope import Answer, Command, Dispatch, Sender, run_command
 from dagbok.events.errors import StorageFailed
 from dagbok.events.ids import run_stream
+from dagbok.events.log.clock import Clock
 from dagbok.events.run.commands import RejectAttempt, ReleaseAttempt, Renewal, RenewLeases, RunCommand, StartAttempt
 from dagbok.events.run.values import Claim
 
@@ -31,7 +32,7 @@ class Holdings:
         process: str,
         address: str,
         outbox: Outbox,
-        clock: Callable[[], int],
+        clock: Clock,
         now_s: Callable[[], float],
         nonce: str | None = None,
     ) -> None:

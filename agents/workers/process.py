@@ -19,6 +19,7 @@ from dagbok.agents.workers.leases import LeaseKeeper
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.events.envelope import Answer, Dispatch, Reply
+from dagbok.events.log.clock import Clock
 from dagbok.events.log.port import Log
 from dagbok.events.run.values import AttemptKind
 
@@ -38,7 +39,7 @@ class WorkerProcess:
         reader: ArtifactReader,
         *,
         process: str,
-        clock: Callable[[], int],
+        clock: Clock,
         now_s: Callable[[], float],
         nonce: str | None = None,
     ) -> None:

@@ -7,22 +7,17 @@ to `ArtifactStoreContract` in `tests/contract/artifact_contract.py`.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from threading import Lock
 
+from dagbok.events.log.clock import Clock, system_ms
 from dagbok.projections.artifacts.blobs import BlobStat
-
-
-def wall_clock_ms() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 class MemoryBlobs:
     """Implements `Blobs`; forgotten with the object. `clock_ms` gives the times of modification."""
 
-    def __init__(self, clock_ms: Callable[[], int] = wall_clock_ms) -> None:
+    def __init__(self, clock_ms: Clock = system_ms) -> None:
         self._clock_ms = clock_ms
         self._lock = Lock()
         self._blobs: dict[str, tuple[bytes, int]] = {}

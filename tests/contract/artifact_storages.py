@@ -8,9 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
+from dagbok.events.log.clock import system_ms
 from dagbok.projections.artifacts.blobs import Blobs
 from dagbok.projections.artifacts.local import LocalBlobs
-from dagbok.projections.artifacts.memory import MemoryBlobs, wall_clock_ms
+from dagbok.projections.artifacts.memory import MemoryBlobs
 from dagbok.projections.artifacts.orphans import GRACE_S
 
 LONGER_THAN_GRACE_S: Final = GRACE_S + 3600
@@ -47,7 +48,7 @@ class MemoryStorage:
         return self._blobs
 
     def now_ms(self) -> int:
-        return wall_clock_ms() + self._ahead_ms
+        return system_ms() + self._ahead_ms
 
     def pass_time(self, seconds: float = LONGER_THAN_GRACE_S) -> None:
         self._ahead_ms += int(seconds * 1000)
@@ -66,7 +67,7 @@ class LocalStorage:
         return LocalBlobs(self.root)
 
     def now_ms(self) -> int:
-        return wall_clock_ms()
+        return system_ms()
 
     def pass_time(self, seconds: float = LONGER_THAN_GRACE_S) -> None:
         then = time.time() - seconds
