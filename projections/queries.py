@@ -235,7 +235,7 @@ class Queries:
                 where.append(columns[above[0]] > max(-1, min(above[1], GREATEST)))
             if types is not None:
                 where.append(columns["type"].in_(types))
-            by = [columns[name[1:]].desc() if name[0] == "-" else columns[name] for name in order]
+            by = [columns[name] for name in order]
             statement = sa.select(session.tables.table(row)).where(*where).order_by(*by)
             return session.fetch(row, statement if limit is None else statement.limit(_rows(limit)))
 
