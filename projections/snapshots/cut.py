@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import msgspec
-import zstandard
 
 from dagbok.events.rule import Position
-from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
+from dagbok.projections.artifacts.port import ScopedArtifacts
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.snapshots.ahead import Encoded
 from dagbok.projections.snapshots.fold import fold_name
@@ -17,6 +16,7 @@ from dagbok.projections.snapshots.parts import (
     encode_head,
     encode_remembered,
     encode_segment,
+    put_part,
 )
 from dagbok.projections.task_graph.state import RunState
 
@@ -74,11 +74,11 @@ def write_parts(cut: Cut, before: Manifest | None, listing: Listing, store: Scop
     for stream, run in cut.runs.items():
         known = listing.known(stream, runs)
         segments = {} if known is None else dict(enumerate(known.segments))
-        segments |= {number: _put(store, data) for number, data in run.segments.items()}
+        segments |= {number: put_part(store, data) for number, data in run.segments.items()}
         if segments.keys() != set(range(run.segment_count)):
             raise LookupError(f"the snapshot before does not have all that is unchanged of {stream}")
         ordered = tuple([segments[number] for number in sorted(segments)])
-        runs[stream] = RunParts(_put(store, run.head), ordered, run.closed_ms, run.seq)
+        runs[stream] = RunParts(put_part(store, run.head), ordered, run.closed_ms, run.seq)
         size_bytes += len(run.head) + sum([len(data) for data in run.segments.values()])
     manifest = Manifest(
         fold=fold_name(),
@@ -86,7 +86,7 @@ def write_parts(cut: Cut, before: Manifest | None, listing: Listing, store: Scop
         partition=cut.partition,
         position=cut.position,
         clock_ms=cut.clock_ms,
-        remembered=_put(store, cut.remembered),
+        remembered=put_part(store, cut.remembered),
         runs=runs,
         closed=chunks,
     )
@@ -99,7 +99,3 @@ def _cut_run(run: RunState, segments: set[int], ahead: dict[int, bytes]) -> RunC
         number: encode_segment(nodes[number * SEGMENT_TASKS : (number + 1) * SEGMENT_TASKS]) for number in segments
     }
     return RunCut(encode_head(run), encoded, -(-len(nodes) // SEGMENT_TASKS), run.closed_ms, run.stream_seq)
-
-
-def _put(store: ScopedArtifacts, data: bytes) -> ArtifactKey:
-    return store.put(zstandard.ZstdCompressor(level=1).compress(data))

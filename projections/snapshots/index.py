@@ -8,10 +8,10 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
-import zstandard
 
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.snapshots.manifest import IndexChunk, RunParts
+from dagbok.projections.snapshots.parts import put_part, read_part
 from dagbok.projections.task_graph.state import RunState
 
 CHUNK_RUNS: Final = 1_000
@@ -32,7 +32,7 @@ class Listed(NamedTuple):
 
 def read_chunk(store: ScopedArtifacts, key: ArtifactKey) -> Entries:
     """The runs of a chunk. Raises one of `UNREADABLE` (`loader.py`)."""
-    return _decode(zstandard.ZstdDecompressor().decompress(store.get(key.sha256, key.size_bytes)))
+    return _decode(read_part(store, key))
 
 
 class ColdRuns:
@@ -130,7 +130,7 @@ class Listing(NamedTuple):
         entries = iter([(stream, parts) for stream, parts in waiting.items() if stream not in gone])
         moved: dict[str, Listed] = {}
         while some := dict(islice(entries, CHUNK_RUNS)):
-            key = store.put(zstandard.ZstdCompressor(level=1).compress(_encode(some)))
+            key = put_part(store, _encode(some))
             kept.append(IndexChunk(key, len(some)))
             moved.update((stream, Listed(parts, key)) for stream, parts in some.items())
         return tuple(kept), moved

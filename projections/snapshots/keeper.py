@@ -20,7 +20,7 @@ from dagbok.projections.snapshots.dirty import DirtySegments
 from dagbok.projections.snapshots.index import ColdRuns, Listing
 from dagbok.projections.snapshots.loader import UNREADABLE, load_run, load_state, read_manifests
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, encode_manifest
-from dagbok.projections.snapshots.roots import parts_of, stale_parts
+from dagbok.projections.snapshots.roots import parts_in, stale_parts
 from dagbok.projections.snapshots.sharing import Sharing
 from dagbok.projections.task_graph.state import RunState
 
@@ -152,7 +152,7 @@ class SnapshotKeeper:
         for manifest in self._manifests():
             yield from manifest.needs()
             for chunk in manifest.closed:
-                yield from parts_of(self._store, chunk)
+                yield from parts_in(self._store, chunk)
 
     def _manifests(self) -> list[Manifest]:
         return [manifest for manifest in (self._newest, self._older) if manifest is not None]

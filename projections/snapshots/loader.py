@@ -13,13 +13,13 @@ import zstandard
 
 from dagbok.events.errors import ArtifactError, LogLost, StorageFailed
 from dagbok.events.log.port import Log
-from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
+from dagbok.projections.artifacts.port import ScopedArtifacts
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.reading import check_head
 from dagbok.projections.snapshots.fold import fold_name
 from dagbok.projections.snapshots.index import ColdRuns, read_chunk
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, decode_manifest
-from dagbok.projections.snapshots.parts import decode_remembered, decode_run
+from dagbok.projections.snapshots.parts import decode_remembered, decode_run, read_part
 from dagbok.projections.snapshots.sharing import Sharing
 from dagbok.projections.task_graph.state import RunState
 
@@ -71,11 +71,6 @@ def load_state(
 def load_run(parts: RunParts, store: ScopedArtifacts, sharing: Sharing) -> RunState:
     """One run; what is equal in all runs that share `sharing` is one object. Raises one of `UNREADABLE`."""
     return decode_run(read_part(store, parts.head), (read_part(store, key) for key in parts.segments), sharing)
-
-
-def read_part(store: ScopedArtifacts, key: ArtifactKey) -> bytes:
-    """A part, proven by its hash."""
-    return zstandard.ZstdDecompressor().decompress(store.get(key.sha256, key.size_bytes))
 
 
 async def _is_of(log: Log, manifest: Manifest) -> bool:

@@ -1,4 +1,5 @@
-"""A run in parts: a head, and its tasks in segments of 1,000, so that a snapshot writes only what changed."""
+"""A run in parts: a head, and its tasks in segments of 1,000, so that a snapshot writes only what changed; and how
+a part lies in the store."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
+import zstandard
 
+from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
 from dagbok.projections.partition import Remembered
 from dagbok.projections.snapshots.sharing import Sharing
 from dagbok.projections.task_graph.state import RunState, TaskNode
@@ -18,6 +21,16 @@ _encode = msgspec.json.Encoder().encode
 _decode_head = msgspec.json.Decoder(RunState).decode
 _decode_segment = msgspec.json.Decoder(list[TaskNode]).decode
 _decode_remembered = msgspec.json.Decoder(dict[str, Remembered]).decode
+
+
+def put_part(store: ScopedArtifacts, data: bytes) -> ArtifactKey:
+    """Store a part, compressed, under the hash of that (blocking). Raises what `ScopedArtifacts.put` raises."""
+    return store.put(zstandard.ZstdCompressor(level=1).compress(data))
+
+
+def read_part(store: ScopedArtifacts, key: ArtifactKey) -> bytes:
+    """A part, proven by its hash (blocking). Raises one of `UNREADABLE` (`loader.py`)."""
+    return zstandard.ZstdDecompressor().decompress(store.get(key.sha256, key.size_bytes))
 
 
 def encode_head(run: RunState) -> bytes:

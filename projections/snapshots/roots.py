@@ -20,7 +20,7 @@ def roots_of(slots: Slots, store: ScopedArtifacts) -> set[ArtifactKey]:
         if manifest is not None:
             needed.update(manifest.needs())
             for chunk in manifest.closed:
-                needed.update(parts_of(store, chunk))
+                needed.update(parts_in(store, chunk))
         elif is_whole(data):
             raise FormatTooNew("there is a snapshot of a format that this dagbok does not know")
     return needed
@@ -31,14 +31,14 @@ def stale_parts(store: ScopedArtifacts, stale: Manifest, *kept: Manifest) -> set
     kept_chunks = {chunk for manifest in kept for chunk in manifest.closed}
     needed = {key.sha256 for manifest in kept for key in manifest.needs()}
     for chunk in kept_chunks.difference(stale.closed):
-        needed.update(key.sha256 for key in parts_of(store, chunk))
+        needed.update(key.sha256 for key in parts_in(store, chunk))
     named = {key.sha256 for key in stale.needs()}
     for chunk in set(stale.closed) - kept_chunks:
-        named.update(key.sha256 for key in parts_of(store, chunk))
+        named.update(key.sha256 for key in parts_in(store, chunk))
     return named - needed
 
 
-def parts_of(store: ScopedArtifacts, chunk: IndexChunk) -> set[ArtifactKey]:
+def parts_in(store: ScopedArtifacts, chunk: IndexChunk) -> set[ArtifactKey]:
     """The parts of the runs in a chunk; none when it is damaged."""
     try:
         return {key for parts in read_chunk(store, chunk.key).values() for key in parts.needs()}
