@@ -21,11 +21,15 @@ TOLD: Final[dict[type[e.Event], tuple[str, ...]]] = {
     e.RunBlocked: ("code", "tasks"),
     e.RunCancelled: ("reason",),
     e.LimitsSet: (),
+    e.RunAmended: ("reason",),
     e.DecompositionAccepted: ("task", "judge", "graph_revision"),
     e.DecompositionRefused: ("task", "code", "reason"),
     e.TaskBlocked: ("task", "code", "reason"),
     e.TaskUnblocked: ("task", "note"),
     e.TaskFailed: ("task", "code", "reason"),
+    e.TaskRetried: ("task", "note"),
+    e.TaskSuperseded: ("task", "replacement"),
+    e.TaskCancelled: ("task", "reason"),
     e.AttemptLost: ("task", "epoch", "code"),
     e.AttemptUnserved: ("task", "epoch", "process"),
     e.CommandRefused: ("code", "reason"),
@@ -39,8 +43,8 @@ def tell(decided: Decided) -> None:
     """The lines of one confirmed commit, with its ids."""
     for event in decided.events:
         fields = TOLD.get(type(event))
-        if fields is None:
-            continue
+        if fields is None or (isinstance(event, e.TaskCancelled) and event.cause != "requested"):
+            continue  # with a task go all that were created below it: one line for them, not ten thousand
         seal = decided.commit.seal
         write = logger.warning if isinstance(event, WORRYING) else logger.info
         write(
