@@ -191,7 +191,7 @@ class Post:
 
     def _failed(self, error: BaseException, out: Outbound, now_s: float) -> None:
         """Nothing that goes through the queue is needed: say it, keep what is worth it, and try again later."""
-        logger.warning("queue.unusable", why=str(error), letters=len(out.letters), replies=len(out.replies))
+        logger.warning("queue.unusable", error=str(error), letters=len(out.letters), replies=len(out.replies))
         self._unusable_until_s = now_s + RETRY_S
         self._beat_due_s = 0.0
         if not is_busy(error):
@@ -216,6 +216,6 @@ class Post:
                 self._exchange.run(last, None)
         except Exception as error:
             # Whoever is left notices that this process gives no sign of life.
-            logger.info("queue.left_silently", why=str(error))
+            logger.info("queue.left_silently", error=str(error))
         finally:
             self._file.close()

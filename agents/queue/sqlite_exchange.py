@@ -107,7 +107,9 @@ class Exchange:
                 value = encode_dispatch(letter.dispatch, self._store)
             except (DagbokError, OSError, msgspec.MsgspecError) as error:
                 about = letter.dispatch
-                logger.warning("queue.dispatch_lost", run=about.run, task=about.task, why=str(error))
+                logger.warning(
+                    "queue.dispatch_lost", run=about.run, task=about.task, epoch=about.epoch, error=str(error)
+                )
                 found.lost.append((lane, letter))
             else:
                 rows.append((self._sender, letter.number, letter.taker, *lane, value))
@@ -123,7 +125,7 @@ class Exchange:
                 if member.v != MEMBER_VERSION:
                     raise msgspec.ValidationError(f"version {member.v}")
             except msgspec.MsgspecError as error:
-                logger.warning("queue.member_undecodable", process=str(process)[:140], why=str(error))
+                logger.warning("queue.member_undecodable", process=str(process)[:140], error=str(error))
                 member = Member()
             members[str(process)] = (_number(beat), member)
         return members
@@ -131,14 +133,14 @@ class Exchange:
     def _work(self, rows: Sequence[tuple[object, ...]], found: Inbound) -> None:
         for _, sender, number, kind, pool, value in rows:
             found.sender, found.seen = str(sender), _number(number)
-            if (dispatch := self._decoded(value)) is not None:
+            if (dispatch := self._decoded(value, found.sender, found.seen)) is not None:
                 found.work.append((lane_of(KINDS.get(str(kind), dispatch.kind), str(pool)), dispatch))
 
-    def _decoded(self, value: object) -> Dispatch | None:
+    def _decoded(self, value: object, sender: str, number: int) -> Dispatch | None:
         try:
             return decode_dispatch(_bytes(value), self._store)
         except (DagbokError, OSError, msgspec.MsgspecError) as error:
-            logger.warning("queue.dispatch_undecodable", why=str(error))
+            logger.warning("queue.dispatch_undecodable", sender=sender[:140], number=number, error=str(error))
             return None
 
     def _replies(self, db: sqlite3.Connection) -> list[tuple[str, bytes]]:

@@ -98,7 +98,7 @@ def decoded(replies: Sequence[bytes], address: str) -> Iterator[Reply]:
         try:
             yield decode_reply(data)
         except msgspec.MsgspecError as error:
-            logger.warning("queue.reply_undecodable", address=address[:140], why=str(error))
+            logger.warning("queue.reply_undecodable", address=address[:140], error=str(error))
 
 
 def _check_version(found: int, known: int) -> None:

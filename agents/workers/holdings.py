@@ -112,7 +112,14 @@ class Holdings:
 
     def reject(self, dispatch: Dispatch, serves: tuple[str, ...]) -> None:
         """No function of this process has the key."""
-        logger.warning("attempt.unserved", run=dispatch.run, task=dispatch.task, key=dispatch.key, serves=serves)
+        logger.warning(
+            "attempt.unserved",
+            run=dispatch.run,
+            task=dispatch.task,
+            epoch=dispatch.epoch,
+            key=dispatch.key,
+            serves=serves,
+        )
         command = RejectAttempt(dispatch.task, dispatch.epoch, self._process, serves)
         self._outbox.send(self._command(dispatch, command, self.next_id()), insist=False)
 

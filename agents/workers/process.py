@@ -45,7 +45,7 @@ class WorkerProcess:
     ) -> None:
         self._registry, self._queue = registry, queue
         self._shared = queue if isinstance(queue, SharedQueue) else None
-        self._address = f"process/{process}"
+        self._process, self._address = process, f"process/{process}"
         self._outbox = Outbox(log, self._address, now_s)
         self._holdings = Holdings(process, self._address, self._outbox, clock, now_s, nonce)
         self._leases = LeaseKeeper(self._holdings, now_s)
@@ -87,12 +87,12 @@ class WorkerProcess:
         closing = [asyncio.create_task(lane.close()) for lane in self._lanes.values()]
         if closing and (await asyncio.wait(closing, timeout=grace_s))[1]:
             # A function that ignores its cancellation is left behind; what it returns is refused.
-            logger.warning("worker.functions_ignore_cancel", grace_s=grace_s)
+            logger.warning("worker.functions_ignore_cancel", process=self._process, grace_s=grace_s)
         self._holdings.release_all()
         try:
             await asyncio.wait_for(self._outbox.settled(), grace_s)
         except TimeoutError:
-            logger.warning("worker.stopped_unsettled", grace_s=grace_s)
+            logger.warning("worker.stopped_unsettled", process=self._process, grace_s=grace_s)
         await _cancelled(self._services)
         self._services = []
         self._queue.forget(self._address, self._replied)

@@ -64,7 +64,7 @@ def load_state(
                     state.runs[stream] = load_run(parts, store, sharing)
             return state, cold
     except UNREADABLE as error:
-        logger.warning("snapshot.damaged", number=manifest.number, error=str(error))
+        logger.warning("snapshot.damaged", partition=manifest.partition, number=manifest.number, error=str(error))
         return None
 
 
