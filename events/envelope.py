@@ -90,7 +90,7 @@ class Input(msgspec.Struct, frozen=True, gc=False):
 
 class Problem(msgspec.Struct, frozen=True, gc=False):
     """Why the attempt before did not end well: its failure, the diagnostics of a verdict, or the reason of a refusal or
-    block; and the note of the person who resolved a block."""
+    block; and the note of the person who resolved the block, or had the task tried again."""
 
     code: str
     failure: Failure | None = None

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
-from typing import Literal
 
 import msgspec
 
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.run import events as e
-from dagbok.events.run.commands import FireTimer
+from dagbok.events.run.commands import FireTimer, TimerKind
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.task_graph.state import CLOSED_RUN, RunState
-
-TimerKind = Literal["lease", "timeout", "backoff", "wall"]
 
 AGAIN_MS, LONGEST_AGAIN_MS = 500, 60_000
 """When a timer that fired had no effect (the run is paused or full, the command was refused), it fires again after

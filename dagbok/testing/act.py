@@ -3,11 +3,10 @@ the state of the run has at present. Each value may be overridden, to see what a
 
 from __future__ import annotations
 
-from typing import Final, Literal
-
 import msgspec
 
 from dagbok.agents.scheduler.decide.proceed import judge_of
+from dagbok.events.run.amounts import NOTHING
 from dagbok.events.run.commands import (
     FailAttempt,
     FireTimer,
@@ -15,13 +14,24 @@ from dagbok.events.run.commands import (
     StartAttempt,
     SubmitOutcome,
     SubmitVerdict,
+    TimerKind,
 )
 from dagbok.events.run.values import NULL, Claim, Failure, OutcomeData, Report, Usage, VerdictWord
 from dagbok.projections.task_graph.state import RunState
 from dagbok.testing.make import CLAIM
 
-TimerKind = Literal["lease", "timeout", "backoff", "wall"]
-NOTHING: Final = Usage()
+__all__ = [
+    "TimerKind",
+    "deadline_ms",
+    "fail_attempt",
+    "fire_timer",
+    "holder",
+    "release_attempt",
+    "report",
+    "start_attempt",
+    "submit_outcome",
+    "submit_verdict",
+]
 
 
 def start_attempt(run: RunState, task: str, *, claim: Claim = CLAIM) -> StartAttempt:

@@ -10,6 +10,7 @@ from dagbok.agents.scheduler.decide import By, Repeated
 from dagbok.agents.scheduler.execute import execute
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
+from dagbok.events.run.amounts import NOTHING
 from dagbok.events.run.commands import AmendRun, CancelTask, ResolveBlock, RetryTask, RunCommand, SupersedeTask
 from dagbok.events.run.events import Event
 from dagbok.events.run.values import (
@@ -97,7 +98,7 @@ class Scenario(msgspec.Struct, frozen=True):
         outcome: OutcomeData,
         *,
         claim: Claim | None = None,
-        usage: Usage = act.NOTHING,
+        usage: Usage = NOTHING,
         id: str | None = None,
     ) -> Scenario:
         """When the worker of the present attempt returns an outcome."""
@@ -109,7 +110,7 @@ class Scenario(msgspec.Struct, frozen=True):
         verdict: VerdictWord | Report,
         *,
         claim: Claim | None = None,
-        usage: Usage = act.NOTHING,
+        usage: Usage = NOTHING,
         id: str | None = None,
     ) -> Scenario:
         """When the verifier of the present review says `verdict`."""
@@ -121,14 +122,14 @@ class Scenario(msgspec.Struct, frozen=True):
         failed: Failure | None = None,
         *,
         claim: Claim | None = None,
-        usage: Usage = act.NOTHING,
+        usage: Usage = NOTHING,
         id: str | None = None,
     ) -> Scenario:
         """When the present attempt, of a worker or a verifier, fails."""
         return self.when(act.fail_attempt(self.state, task, failed or failure(), claim=claim, usage=usage), id=id)
 
     def releases(
-        self, task: str, *, claim: Claim | None = None, usage: Usage = act.NOTHING, id: str | None = None
+        self, task: str, *, claim: Claim | None = None, usage: Usage = NOTHING, id: str | None = None
     ) -> Scenario:
         """When the present attempt is handed back."""
         return self.when(act.release_attempt(self.state, task, claim=claim, usage=usage), id=id)

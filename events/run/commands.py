@@ -180,11 +180,14 @@ class SubmitVerdict(RunCommand, frozen=True):
     usage: Usage = Usage()
 
 
+TimerKind = Literal["lease", "timeout", "backoff", "wall"]
+
+
 class FireTimer(RunCommand, frozen=True):
     """A deadline of the state has passed: of a lease, a timeout (both of an attempt), a backoff, or the wall time of
     the run (which names no task)."""
 
-    kind: Literal["lease", "timeout", "backoff", "wall"]
+    kind: TimerKind
     task: str
     epoch: int
     deadline_ms: int

@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from dagbok.agents.queue import AttemptKey as QueueKey
-from dagbok.agents.queue import Lane, Queue, lane_of
+from dagbok.agents.queue import AttemptKey, Lane, Queue, lane_of
 from dagbok.agents.scheduler.decide.proceed import judge_of
 from dagbok.agents.scheduler.dispatch.lane import SCHEDULE_TO_START_S, WINDOW, LaneState, Offer
 from dagbok.agents.scheduler.dispatch.message import build_dispatch
 from dagbok.agents.scheduler.dispatch.payloads import RecentPayloads
-from dagbok.agents.scheduler.dispatch.tenants import AttemptKey, TenantLimit, TenantPlaces
+from dagbok.agents.scheduler.dispatch.tenants import StreamAttempt, TenantLimit, TenantPlaces
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.envelope import CancelHint, Dispatch
 from dagbok.events.errors import DagbokError
@@ -62,10 +61,10 @@ class Dispatcher:
         self._payloads = RecentPayloads()
         self._tenants = TenantPlaces(tenant_limit)
         self._lanes: dict[Lane, LaneState] = {}
-        self._open: dict[AttemptKey, Lane] = {}
-        self._sent: set[AttemptKey] = set()
+        self._open: dict[StreamAttempt, Lane] = {}
+        self._sent: set[StreamAttempt] = set()
         self._parked: dict[str, list[Offer]] = {}
-        self._claimed: dict[AttemptKey, str] = {}
+        self._claimed: dict[StreamAttempt, str] = {}
 
     def rebuild(self, state: PartitionState) -> None:
         """Forget everything; every claimed attempt counts as running, every open one as not sent, although another
@@ -118,7 +117,7 @@ class Dispatcher:
                 self._lanes[lane].wake(tenant)
                 self._send_lane(state, lane, now_s)
 
-    def resend(self, lane: Lane, attempts: Sequence[QueueKey]) -> None:
+    def resend(self, lane: Lane, attempts: Sequence[AttemptKey]) -> None:
         """Whoever took these is gone: those that nobody has claimed are due now."""
         lane_state = self._lanes.get(lane)
         if lane_state is not None:
@@ -188,7 +187,7 @@ class Dispatcher:
                 self._tenants.give(offer.key)
                 self._parked.setdefault(run.stream, []).append(offer)
 
-    def _settle(self, key: AttemptKey, event: e.Event) -> None:
+    def _settle(self, key: StreamAttempt, event: e.Event) -> None:
         lane = self._leave(key)
         self._tenants.give(key)
         reply_to = self._claimed.pop(key, None)
@@ -202,14 +201,14 @@ class Dispatcher:
             # Nobody claimed it: whoever took it may have it waiting, or run it unclaimed.
             self._queue.hint(lane, (hint,))
 
-    def _leave(self, key: AttemptKey) -> Lane | None:
+    def _leave(self, key: StreamAttempt) -> Lane | None:
         self._sent.discard(key)
         lane = self._open.pop(key, None)
         if lane is not None and (lane_state := self._lanes.get(lane)) is not None:
             lane_state.settled(key)
         return lane
 
-    def _claim(self, key: AttemptKey, tenant: str, reply_to: str | None) -> None:
+    def _claim(self, key: StreamAttempt, tenant: str, reply_to: str | None) -> None:
         self._leave(key)
         self._tenants.take(key, tenant)
         if reply_to is not None:

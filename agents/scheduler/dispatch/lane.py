@@ -11,7 +11,7 @@ import msgspec
 
 from dagbok.agents.queue import Lane
 from dagbok.agents.scheduler.dispatch.fair import FairQueue
-from dagbok.agents.scheduler.dispatch.tenants import AttemptKey, TenantPlaces
+from dagbok.agents.scheduler.dispatch.tenants import StreamAttempt, TenantPlaces
 
 WINDOW = 256
 """How many attempts of a lane may be sent and not claimed: claims clock the sending."""
@@ -31,7 +31,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     priority: int
 
     @property
-    def key(self) -> AttemptKey:
+    def key(self) -> StreamAttempt:
         """What names the attempt."""
         return self.stream, self.task, self.epoch
 
@@ -58,18 +58,18 @@ class LaneState:
         self._schedule_to_start_s = schedule_to_start_s
         self._waiting: FairQueue[Offer] = FairQueue()
         self._again: deque[Offer] = deque()
-        self._sent: dict[AttemptKey, _Out] = {}
-        self._unserved: dict[AttemptKey, int] = {}
+        self._sent: dict[StreamAttempt, _Out] = {}
+        self._unserved: dict[StreamAttempt, int] = {}
         # First sends come due in the order in which they went out, and most are settled long before: a queue forgets
         # those at once. Only what goes out again needs a heap.
         self._first: deque[tuple[float, Offer]] = deque()
-        self._due: list[tuple[float, AttemptKey, Offer]] = []
+        self._due: list[tuple[float, StreamAttempt, Offer]] = []
 
     def offer(self, offer: Offer) -> None:
         """The attempt is open: send it when its turn comes."""
         self._waiting.put(offer, priority=offer.priority, tenant=offer.tenant, run=offer.stream)
 
-    def settled(self, key: AttemptKey) -> None:
+    def settled(self, key: StreamAttempt) -> None:
         """The attempt is claimed or closed: it leaves the window."""
         self._sent.pop(key, None)
         self._unserved.pop(key, None)
@@ -101,7 +101,7 @@ class LaneState:
         if self._waiting.wake(tenant):
             self._tenants.set_aside(tenant, self._lane)
 
-    def lost(self, key: AttemptKey, now_s: float) -> None:
+    def lost(self, key: StreamAttempt, now_s: float) -> None:
         """Whoever took it is gone: unless it is settled, send it again now."""
         sent = self._sent.get(key)
         if sent is not None:
@@ -119,7 +119,7 @@ class LaneState:
         else:
             heappush(self._due, (due_s, offer.key, offer))
 
-    def withdraw(self, key: AttemptKey) -> bool:
+    def withdraw(self, key: StreamAttempt) -> bool:
         """It is not to be sent now: leave the window. True when it was sent before, so that it waits nowhere here."""
         was_sent, was_turned_down = self._sent.pop(key, None), self._unserved.pop(key, None)
         return was_sent is not None or was_turned_down is not None

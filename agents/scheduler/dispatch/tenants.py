@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from dagbok.agents.queue import Lane
 
-AttemptKey = tuple[str, str, int]
-"""Stream of the run, task, epoch."""
+StreamAttempt = tuple[str, str, int]
+"""Stream of the run, task, epoch: what names an attempt here, where runs go by their streams."""
 
 TenantLimit = Callable[[str], int | None]
 """By tenant, the most attempts that are sent or claimed at once in one partition; none: as many as there are."""
@@ -24,7 +24,7 @@ class TenantPlaces:
 
     def __init__(self, limit_of: TenantLimit | None = None) -> None:
         self._limit_of = limit_of
-        self._holders: dict[AttemptKey, str] = {}
+        self._holders: dict[StreamAttempt, str] = {}
         self._taken: Counter[str] = Counter()
         self._aside: dict[str, dict[Lane, None]] = {}
         self._freed: dict[str, None] = {}
@@ -39,14 +39,14 @@ class TenantPlaces:
         limit = None if self._limit_of is None else self._limit_of(tenant)
         return limit is not None and self._taken[tenant] >= limit
 
-    def take(self, attempt: AttemptKey, tenant: str) -> None:
+    def take(self, attempt: StreamAttempt, tenant: str) -> None:
         """The attempt is sent or claimed; it takes one place, however often. What is claimed counts even above the
         limit: it runs."""
         if self._limit_of is not None and attempt not in self._holders:
             self._holders[attempt] = tenant
             self._taken[tenant] += 1
 
-    def give(self, attempt: AttemptKey) -> None:
+    def give(self, attempt: StreamAttempt) -> None:
         """The attempt is over, or is not to be sent now."""
         tenant = self._holders.pop(attempt, None)
         if tenant is None:
