@@ -16,7 +16,15 @@ from tests.support.scale import scale
 SCHEDULES = scale(300, 10_000)
 GOES_WRONG = (
     *("refused", "lost", "late", "unheard", "doubled", "slow", "unreadable", "offset unknown"),
-    *("dispatch lost", "dispatch late", "dispatch doubled", "reply lost", "reply late", "reply doubled"),
+    *(
+        "half a snapshot",
+        "dispatch lost",
+        "dispatch late",
+        "dispatch doubled",
+        "reply lost",
+        "reply late",
+        "reply doubled",
+    ),
 )
 
 

@@ -58,9 +58,9 @@ class GivenWorkload:
         """See `Workload.runs`."""
         return [RunPlan("run", self._start)]
 
-    def registry(self, seed: int, hands: Hands) -> Registry:
+    def registry(self, seed: int, process: str, hands: Hands) -> Registry:
         """See `Workload.registry`: the functions take their time, before they begin and before anybody hears of it."""
-        random = Random(f"{seed}/pace")
+        random = Random(f"{seed}/{process}/pace")
         registry = Registry()
         registry.add(*[_paced(definition, hands, random, self._lease_s) for definition in self._definitions])
         return registry

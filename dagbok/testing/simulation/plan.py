@@ -57,7 +57,7 @@ class Workload(Protocol):
         """The runs of one schedule."""
         ...
 
-    def registry(self, seed: int, hands: Hands) -> Registry:
+    def registry(self, seed: int, process: str, hands: Hands) -> Registry:
         """The workers and verifiers of one process."""
         ...
 

@@ -26,7 +26,7 @@ from dagbok.projections.snapshots.keeper import SnapshotKeeper
 from dagbok.projections.snapshots.manifest import Slots
 from dagbok.projections.store import Tables
 from dagbok.testing.simulation.exchange import Exchange, QueueEnd
-from dagbok.testing.simulation.loop import Place, SimulatedLoop
+from dagbok.testing.simulation.loop import Place, SimulatedLoop, Vanished
 from dagbok.testing.simulation.network import EPOCH_MS, Connection, Network
 
 PARTITION = 0
@@ -102,7 +102,7 @@ class Scheduler(Station):
 
     def __init__(self, around: Surroundings, name: str, *, due_bytes: int, cold_after_ms: int) -> None:
         super().__init__(around, name)
-        network = around.network
+        network, self._ledger = around.network, around.network.ledger
         log, queue = Connection(network, self.place), QueueEnd(around.exchange, self.place)
         self.keeper = SnapshotKeeper(
             log,
@@ -111,6 +111,7 @@ class Scheduler(Station):
             around.slots,
             due_bytes=due_bytes,
             cold_after_ms=cold_after_ms,
+            before_manifest=self._between_parts_and_manifest,
         )
         timers = Timers()
         dispatcher = Dispatcher(queue, log, self.now_s, schedule_to_start_s=SCHEDULE_TO_START_S)
@@ -141,6 +142,11 @@ class Scheduler(Station):
     async def _after_recovery(self, run: Callable[[], Coroutine[object, object, None]]) -> None:
         await self.owner.recovered.wait()
         await run()
+
+    def _between_parts_and_manifest(self) -> None:
+        if self._ledger.strikes("half a snapshot", weight=0.5):
+            self.place.on_death()
+            raise Vanished
 
     def _saw(self, state: PartitionState, batch: Sequence[Decided]) -> None:
         self.confirmed.update(decided.commit.hash for decided in batch)

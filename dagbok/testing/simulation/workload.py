@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from dagbok.agents.workers.context import Candidate, TaskContext
-from dagbok.agents.workers.definitions import Registry, verifier, worker
+from dagbok.agents.workers.definitions import Registry, Verifier, Worker, verifier, worker
 from dagbok.agents.workers.terminal import Terminal
 from dagbok.events.canonical import digest
 from dagbok.events.run import commands as c
@@ -51,17 +51,20 @@ class RandomWorkload:
         count = random.choice((1, 1, 2, 3))
         return [_run(f"run-{number}", random, most=8 // count + 1) for number in range(1, count + 1)]
 
-    def registry(self, seed: int, hands: Hands) -> Registry:
-        """See `Workload.registry`."""
-        functions = _Functions(seed, hands)
-        registry = Registry()
-        registry.add(
+    def registry(self, seed: int, process: str, hands: Hands) -> Registry:
+        """See `Workload.registry`: now and then one that lacks a key, but never in the first slot."""
+        functions, registry = _Functions(seed, hands), Registry()
+        definitions: list[Worker | Verifier] = [
             worker("work", concurrency=4)(functions.work),
             worker("quick", pure=True)(functions.work),
             verifier("check", version="1", judges="candidate")(functions.judge),
             verifier("judge", version="1", judges="decomposition")(functions.judge),
             verifier("both", version="1", judges=("candidate", "decomposition"), timeout_s=LEASE_S)(functions.judge),
-        )
+        ]
+        random = Random(f"{seed}/{process}/keys")
+        if not hands.calm and not process.startswith("worker-1.") and random.random() < 0.2:
+            definitions.pop(random.randrange(len(definitions)))
+        registry.add(*definitions)
         return registry
 
     def act(self, run: RunState, random: Random, *, calm: bool) -> c.RunCommand | None:

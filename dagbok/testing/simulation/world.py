@@ -165,13 +165,15 @@ class World:
         self.gone.add(station.place.name)
 
     def _calm_down(self) -> None:
-        """From now on everything works; the last owner is the only one."""
+        """From now on everything works: one owner is left, and workers that may lack a key are replaced."""
         self.history.tell("world", "from now on everything works")
         self.ledger.calm = True
         self.calm_from_ms = EPOCH_MS + int((self.loop.time() + LONGEST_FAULT_S) * 1000)
         for station in self._all():
             station.skew_ms = 0
             self._thaw(station)
+            if isinstance(station, Workers) and station.lives and not station.name.startswith("worker-1."):
+                station.stop()
         for scheduler in self.schedulers[:-1]:
             if scheduler.lives:
                 self._kill(scheduler, "is told to end")
@@ -219,6 +221,7 @@ class World:
         scheduler = Scheduler(
             self, self._name("scheduler"), due_bytes=plan.snapshot_bytes, cold_after_ms=plan.cold_after_ms
         )
+        scheduler.place.on_death = partial(self._kill, scheduler, "dies in the middle of a snapshot")
         self.schedulers.append(scheduler)
         self.stations[scheduler.name] = scheduler
         self.history.tell("world", f"{scheduler.name} {why}")
@@ -236,7 +239,7 @@ class World:
             self.stations[slot] = client
             client.start()
         else:
-            workers = Workers(self, name, self.workload.registry(self.plan.seed, self), self.workload.pools)
+            workers = Workers(self, name, self.workload.registry(self.plan.seed, name, self), self.workload.pools)
             workers.place.on_death = partial(self._kill, workers, "dies of its task")
             self.stations[slot] = workers
             workers.start()
