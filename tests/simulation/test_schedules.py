@@ -39,5 +39,5 @@ def test_whatever_goes_wrong_nothing_is_decided_twice_lost_or_made_up_and_every_
         runs += share.runs
     if not named:
         # The schedules have what they are there for.
-        assert min(faults[kind] for kind in GOES_WRONG) > 20
+        assert min(faults[kind] for kind in GOES_WRONG) > 5
         assert min(runs[status] for status in ("succeeded", "failed", "blocked", "cancelled")) > 20
