@@ -47,9 +47,12 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 
 @dataclass(frozen=True)
 class DataFolder:
-    """Paths below one folder. `prepare` makes it; nothing else does."""
+    """Paths below one folder, absolute: a worker may go to another directory. `prepare` makes it; nothing else does."""
 
     root: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", self.root.absolute())
 
     @property
     def log(self) -> Path:

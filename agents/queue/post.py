@@ -164,10 +164,10 @@ class Post:
 
     def _done(self, out: Outbound, done: asyncio.Future[Inbound]) -> None:
         self._round = None
+        error = None if done.cancelled() else done.exception()
         if self._loop is None or done.cancelled():
-            return
+            return  # nobody wants to know the error, but asyncio complains of one that nobody has looked at
         now_s = self._now_s()
-        error = done.exception()
         try:
             if error is None:
                 self._went_well(done.result(), out, now_s)

@@ -98,5 +98,8 @@ def _file_as_json(file: OutputFile) -> dict[str, object]:
 
 def _near(path: Path) -> str:
     """The shorter of the absolute path and the one from here."""
-    from_here = os.path.relpath(path)
+    try:
+        from_here = os.path.relpath(path)
+    except OSError:  # the directory is gone: a worker may have gone there
+        return str(path)
     return str(path) if from_here.startswith("..") else from_here

@@ -17,6 +17,7 @@ from dagbok.events.log.checks import check_limit, check_place, check_records, lo
 from dagbok.events.log.clock import Clock, system_ms
 from dagbok.events.log.port import Bounds, Record, StoredRecord, Topic
 from dagbok.events.log.sqlite_delete import delete_some
+from dagbok.events.log.sqlite_place import FilePlace
 from dagbok.events.log.sqlite_reader import Reader
 from dagbok.events.log.sqlite_schema import BUSY_TIMEOUT_S, FAILURES, explain, prepare
 from dagbok.events.log.sqlite_waiters import Waiters
@@ -30,6 +31,8 @@ class SqliteLog:
 
     Besides what the port says, every call may raise `StorageFailed` (the disk is full or broken), `LogCorrupt` (the
     file is damaged) and `FolderBusy` (another process kept a lock too long). The log can be used again after each.
+    Appends and waits raise `LogLost` once the file was removed, moved or exchanged: what is confirmed is in the file at
+    its path.
     """
 
     def __init__(self, path: Path, clock: Clock, busy_timeout_s: float) -> None:
@@ -41,8 +44,9 @@ class SqliteLog:
             opened.callback(self._reader.close)
             self._values = Reader(path, busy_timeout_s)  # of its own: another thread's read does not hold up the loop
             opened.callback(self._values.close)
-            self._waiters = Waiters(lambda topic: self._reader.bounds(topic).end)
-            self._writer = Writer(path, clock, self._waiters.moved, busy_timeout_s)
+            self._place = FilePlace(path)
+            self._waiters = Waiters(self._end)
+            self._writer = Writer(path, self._place, clock, self._waiters.moved, busy_timeout_s)
             opened.pop_all()
         self._closing: asyncio.Task[None] | None = None
 
@@ -98,6 +102,10 @@ class SqliteLog:
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
+
+    def _end(self, topic: Topic) -> int:
+        self._place.check()
+        return self._reader.bounds(topic).end
 
     async def _close(self) -> None:
         self._waiters.close()

@@ -23,6 +23,7 @@ from typing import Final
 from dagbok.events.log.clock import Clock
 from dagbok.events.log.port import Record, Topic
 from dagbok.events.log.sqlite_group import Pending, Tail, insert, rows_of
+from dagbok.events.log.sqlite_place import FilePlace
 from dagbok.events.log.sqlite_schema import FAILURES, connect, explain, is_busy, while_busy
 
 GROUP_RECORDS: Final = 2048
@@ -42,17 +43,24 @@ class _Exclusive:
 class Writer:
     """Owns the connection that writes. All methods belong to one event loop and raise dagbok's errors.
 
-    `committed(topic, end)` is called for every partition that a round has moved.
+    `committed(topic, end)` is called for every partition that a round has moved. Nothing is confirmed that is not in
+    the file at `place`.
     """
 
     def __init__(
-        self, path: Path, clock: Clock, committed: Callable[[Topic, int], None], busy_timeout_s: float
+        self,
+        path: Path,
+        place: FilePlace,
+        clock: Clock,
+        committed: Callable[[Topic, int], None],
+        busy_timeout_s: float,
     ) -> None:
         self._path = path
         self._clock = clock
         self._busy_timeout_s = busy_timeout_s
         self._committed = committed
         self._db = connect(path, 0)
+        self._place = place
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="dagbok-log")
         self._queue: deque[Pending] = deque()
         self._jobs: deque[_Exclusive] = deque()
@@ -209,6 +217,7 @@ class Writer:
         except BaseException:
             self._roll_back()
             raise
+        self._place.check()
 
     def _transact(self, work: _Exclusive) -> None:
         self._begin_patiently()
