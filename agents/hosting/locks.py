@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import threading
 import time
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -32,8 +34,17 @@ class Holder(msgspec.Struct, frozen=True):
     since_ms: int
 
 
+_held: Final[weakref.WeakSet[FileLock]] = weakref.WeakSet()
+_taking: Final = threading.Lock()
+"""Held while a lock is taken or given back, and by whoever forks: no child has a descriptor that is not in `_held`."""
+
+
 class FileLock:
-    """An exclusive lock on a file. It orders processes; what is safe without it is said by the log's `expect`."""
+    """An exclusive lock on a file. It orders processes; what is safe without it is said by the log's `expect`.
+
+    A child that was forked does not hold it, whatever becomes of its parent: a pool of processes that a worker started
+    and that outlives a kill must not keep the folder.
+    """
 
     def __init__(self, path: Path, process: str) -> None:
         self._path, self._process = path, process
@@ -47,8 +58,10 @@ class FileLock:
     def try_acquire(self) -> bool:
         """Take the lock if it is free, without waiting. Raises `StorageFailed` when something else than a regular file
         stands there, or the file system does not let it be made."""
-        if self._file is not None:
-            return True
+        with _taking:
+            return self._file is not None or self._take()
+
+    def _take(self) -> bool:
         file = self._open(os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -63,12 +76,21 @@ class FileLock:
             os.ftruncate(file, 0)
             os.pwrite(file, holder, 0)
         self._file = file
+        _held.add(self)
         return True
 
     def release(self) -> None:
         """Give it back. Idempotent."""
+        with _taking:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+            _held.discard(self)
+
+    def disown(self) -> None:
+        """Of a child that was forked: it is its parent that holds the lock."""
         if self._file is not None:
-            os.close(self._file)
+            os.close(self._file)  # the parent's descriptor keeps the lock; unlocking would take it from both
             self._file = None
 
     def holder(self) -> Holder | None:
@@ -109,6 +131,16 @@ class FileLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _leave_to_parent() -> None:
+    for lock in _held:
+        lock.disown()
+    _held.clear()
+    _taking.release()
+
+
+os.register_at_fork(before=_taking.acquire, after_in_parent=_taking.release, after_in_child=_leave_to_parent)
 
 
 class ProcessLocks:

@@ -13,6 +13,7 @@ from typing import TypeVar
 T = TypeVar("T")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 THREAD_GRACE_S = 0.2
+_listening: list[asyncio.AbstractEventLoop] = []
 
 
 class Interrupted(Exception):
@@ -40,6 +41,17 @@ def leave_threads(status: int) -> None:
                 os._exit(status)
 
 
+def _as_others_in_child() -> None:
+    if _listening:
+        # It would ignore what ends others, and tell the loop of its parent, whose socket it has, of its own signals.
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_as_others_in_child)
+
+
 async def interruptible(work: Coroutine[object, object, T]) -> T:
     """The result of `work`. A signal cancels it and raises `Interrupted` when it has ended; the next one ends the
     process without a further word."""
@@ -56,9 +68,11 @@ async def interruptible(work: Coroutine[object, object, T]) -> T:
 
     for number in SIGNALS:
         loop.add_signal_handler(number, stop, number)
+    _listening.append(loop)
     try:
         await asyncio.wait((task,))
     finally:
+        _listening.remove(loop)
         for number in SIGNALS:
             loop.remove_signal_handler(number)
     if task.cancelled() and received:
