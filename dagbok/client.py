@@ -245,11 +245,19 @@ class Dagbok(Steering):
 
     async def _raise_limits(self, run: str, wanted: Limits, tenant: str, project: str) -> None:
         """A run that was there may have lower limits: raise those, and leave the others."""
-        async with self._confirmed(run, tenant, project) as found:
-            now, closed = found.limits, found.status in CLOSED_RUN
-        larger = raised(now, wanted)
-        if not closed and larger != now:
-            await self.set_limits(run, larger, tenant=tenant, project=project)
+        while True:
+            async with self._confirmed(run, tenant, project) as found:
+                now, closed = found.limits, found.status in CLOSED_RUN
+            larger = raised(now, wanted)
+            if closed or larger == now:
+                return
+            try:
+                await self.set_limits(run, larger, tenant=tenant, project=project)
+                return
+            except Refused as error:
+                # Somebody else has raised them since, or the run has ended.
+                if error.code not in (Code.CONFIG_MISMATCH, Code.RUN_CLOSED):
+                    raise
 
     def _find(self, run: str, tenant: str, project: str) -> RunState:
         """The run as it is in memory, or a copy of it: nothing that readers do may move it."""
