@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Final
 
-from hypothesis import strategies as st
+import msgspec
 
-from dagbok.events.run.values import Limits, Spec
-from dagbok.testing import pin, task
+from dagbok.events.canonical import Json
+from dagbok.events.run.values import Candidate, Condition, Limits, Spec, TaskLimits
+from dagbok.testing import candidate, pin, task, when
 
 LIMITS: Final = Limits(
     max_tasks=30,
@@ -20,25 +22,106 @@ LIMITS: Final = Limits(
     backoff_base_ms=100,
     backoff_max_ms=1_000,
 )
-VERIFIERS: Final = {"check": pin(), "judge": pin("decomposition"), "both": pin("candidate", "decomposition")}
+VERIFIERS: Final = {
+    "check": pin(),
+    "both": pin("candidate", "decomposition"),
+    "judge": pin("decomposition"),
+    "proof": pin("candidate", assurance="formal"),
+    "person": pin("candidate", "decomposition", assurance="human_review"),
+}
+KEYS: Final = (*("check",) * 4, *("both",) * 3, "judge", "proof", "person")
+"""Of verifiers, as often as tasks name them."""
+LARGE: Final = 100
+"""Bytes of a large artifact: two of them are above some limits, one with all that is handed over beside it is not."""
+BUDGETS: Final[dict[str, tuple[int | str | None, ...]]] = {
+    "max_tokens": (None, None, None, 60, 200),
+    "max_cost": (None, None, None, "3", "10"),
+    "max_pending_verifications": (1_000, 1_000, 1),
+    "max_artifact_bytes": (10_000, 10_000, LARGE),
+    "max_total_artifact_bytes": (None, None, 3 * LARGE),
+    "max_wall_ms": (None, None, None, 100_000),
+    "max_context_bytes": (None, None, 3 * LARGE // 2),
+    "max_open": (1, 3, 3),
+    "max_tasks": (30, 30, 7),
+}
+"""What the limits of a run may be at first, each often the highest."""
+OUTPUTS: Final[tuple[Json, ...]] = (None, {"x": 0}, {"x": 1}, {"x": 2}, {"y": 1})
+RESERVATIONS: Final = (None, None, TaskLimits(tokens=15), TaskLimits(cost="0.5"), TaskLimits(tokens=25, cost="1.25"))
+SIZES: Final = (None, None, None, TaskLimits(context_bytes=3 * LARGE // 2), TaskLimits(context_artifacts=1))
+
+HIGHEST: Final = {
+    "max_tokens": 10_000,
+    "max_cost": "1000",
+    "max_pending_verifications": 1_000,
+    "max_artifact_bytes": 10_000,
+    "max_total_artifact_bytes": 100_000,
+    "max_wall_ms": 10_000_000,
+    "max_context_bytes": 100_000,
+}
+"""Limits that nothing here comes up against."""
 
 
-@st.composite
-def graphs(draw: st.DrawFn, prefix: str, others: tuple[str, ...] = ()) -> tuple[Spec, ...]:
+def limits(random: Random) -> Limits:
+    """The limits that a run begins with."""
+    return msgspec.structs.replace(LIMITS, **{name: random.choice(values) for name, values in BUDGETS.items()})
+
+
+def raised(random: Random, now: Limits) -> Limits:
+    """One of the limits raised or, which is refused, made smaller."""
+    name = random.choice(tuple(BUDGETS))
+    return msgspec.structs.replace(now, **{name: random.choice(BUDGETS[name])})
+
+
+def graph(random: Random, prefix: str, others: tuple[str, ...] = (), keys: tuple[str, ...] = KEYS) -> tuple[Spec, ...]:
     """Up to four tasks that wait for earlier ones among them, and for some of the others."""
     specs: list[Spec] = []
-    for place in range(draw(st.integers(1, 4))):
-        known = (*others, *(spec.id for spec in specs))
-        deps = draw(st.lists(st.sampled_from(known), max_size=2)) if known else []
-        specs.append(
-            task(
-                f"{prefix}{place}",
-                depends_on=tuple(deps),
-                verifier=draw(st.sampled_from(("check", "check", "both"))),
-                proposal_verifier=draw(st.sampled_from((None, None, "judge"))),
-                priority=draw(st.integers(-1, 1)),
-                timeout_ms=draw(st.sampled_from((None, 30_000))),
-                max_attempts=draw(st.sampled_from((None, None, 1))),
-            )
-        )
+    for place in range(random.randint(1, 4)):
+        specs.append(a_task(random, f"{prefix}{place}", (*others, *(spec.id for spec in specs)), keys))
     return tuple(specs)
+
+
+def branches(random: Random) -> tuple[Spec, ...]:
+    """A task that decides, two that wait for what it says, and one that joins them."""
+    chosen = random.choice(((1, 0), (1, 1)))
+    ways = [
+        task(f"t{place + 1}", depends_on=("t0",), when=(when("t0", "/x", way),)) for place, way in enumerate(chosen)
+    ]
+    return (task("t0"), *ways, task("t3", depends_on=("t1", "t2")))
+
+
+def a_task(random: Random, id: str, known: tuple[str, ...], keys: tuple[str, ...] = KEYS) -> Spec:
+    """A task that waits for some of the known ones, some of them under a condition, judged by some of the `keys`."""
+    deps = tuple([random.choice(known) for _ in range(random.choice((0, 0, 1, 2)))]) if known else ()
+    judges = [key for key in keys if "candidate" in VERIFIERS[key].judges]
+    return task(
+        id,
+        depends_on=deps,
+        when=tuple([_condition(random, dep) for dep in dict.fromkeys(deps) if random.random() < 0.4]),
+        verifier=random.choice(judges or KEYS),
+        proposal_verifier=random.choice((None, None, None, "judge" if "judge" in keys else None)),
+        child_verifiers=random.choice((None,) * 6 + (tuple(dict.fromkeys(keys)),)),
+        priority=random.randint(-1, 1),
+        timeout_ms=random.choice((None, 30_000)),
+        max_attempts=random.choice((None, None, None, 1)),
+        limits=random.choice((*RESERVATIONS, *SIZES)),
+    )
+
+
+def _condition(random: Random, dep: str) -> Condition:
+    """About one number, as `OUTPUTS` has it or not."""
+    conditions = (
+        when(dep, "/x", 1),
+        when(dep, "/x", 1, 2),
+        when(dep, "/x", 1, op="not_in"),
+        when(dep, "/x", 1, op="ge"),
+        when(dep, "/x", 1, op="lt"),
+        when(dep, "/y", 1),
+    )
+    return random.choice(conditions)
+
+
+def a_candidate(random: Random) -> Candidate:
+    """One artifact or two, small, large or too large, with control values or without."""
+    values = [random.choice((b"1", b"2", b"x" * LARGE, b"x" * (LARGE + 1))) for _ in range(random.choice((1, 1, 2)))]
+    items = [item for place, value in enumerate(values) for item in candidate(value, name=f"part {place}").artifacts]
+    return Candidate(tuple(items), candidate(outputs=random.choice(OUTPUTS)).outputs)

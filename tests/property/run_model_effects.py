@@ -1,0 +1,313 @@
+"""What an accepted command does to the model, and what follows from it.
+
+The events are read for what the documents leave open alone: the due time of a backoff, the input that an attempt is
+about, which of several attempts opens first, the code of a proposal that breaks more than one rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from dagbok.events.run import commands as c
+from dagbok.events.run import events as e
+from dagbok.events.run.values import Blocked, Candidate, Decompose, OutcomeData
+from tests.property.run_model import CAN_GO_ON, FINAL, Attempt, Model, Task, amount, reservation, total
+from tests.property.run_model_rules import amended, breaches, renewed, with_named
+
+SAYS_NOTHING_OF_THE_GRAPH = (c.PauseRun, c.CancelRun, c.StartAttempt, c.RenewLeases, c.RejectAttempt)
+REVIEW_AGAIN = ("verifier_error", "poison")
+E = TypeVar("E", bound=e.Event)
+
+
+def take(run: Model, command: c.RunCommand, events: Sequence[e.Event], now_ms: int) -> None:
+    """The command is accepted at a log time, with these events."""
+    run.reopened = False
+    _Effect(run, events, now_ms).of(command)
+    if not isinstance(command, SAYS_NOTHING_OF_THE_GRAPH):
+        proceed(run, events, now_ms)
+
+
+def proceed(run: Model, events: Sequence[e.Event], now_ms: int) -> None:
+    """Everything opens that may, and nothing else; then the run may be over."""
+    for event in events:
+        opens = isinstance(event, e.AttemptOpened)
+        if isinstance(event, e.TaskBlocked) and event.code == "context_overflow":
+            assert (event.task, "work") in run.may_open(now_ms), f"{event.task} has no turn"
+            assert run.overflows(run.tasks[event.task])
+            _stop(run.tasks[event.task], "blocked", event.code)
+        elif isinstance(event, e.AttemptOpened):
+            assert (event.task, event.kind) in run.may_open(now_ms), f"{event} has no turn: {run.may_open(now_ms)}"
+            _open(run, run.tasks[event.task], event)
+        assert not opens or run.word == "running"
+    assert not run.may_open(now_ms), f"nobody opened {run.may_open(now_ms)}"
+    run.conclude(now_ms)
+
+
+def _open(run: Model, task: Task, event: e.AttemptOpened) -> None:
+    task.epoch += 1
+    task.told = ""
+    task.attempt = Attempt(event.kind, task.epoch, event.input_hash)
+    if event.kind == "work":
+        assert not run.overflows(task)
+        task.attempt.reserved = reservation(task)
+        assert event.key == task.spec.worker
+    else:
+        assert event.key == run.judge(task)
+    assert event.reserved is None or amount(event.reserved) == task.attempt.reserved
+
+
+def _stop(task: Task, told: str, code: str, *, keep: bool = False) -> None:
+    task.told, task.code = told, code
+    task.staged = task.staged if keep else None
+
+
+def below(run: Model, top: Task) -> set[str]:
+    """Open tasks that `top` brought into the graph, or that those did."""
+    statuses = run.statuses()
+    found = {top.spec.id}
+    for id, task in run.tasks.items():
+        if task.parent in found:
+            found.add(id)
+    return {id for id in found if id != top.spec.id and statuses[id] not in FINAL}
+
+
+def doomed(run: Model, top: Task, needed: Sequence[str] = ()) -> set[str]:
+    """Those below `top` that nothing else waits for: neither the rest of the run, nor what is `needed`."""
+    found, statuses = below(run, top), run.statuses()
+    while True:
+        others = [task for id, task in run.tasks.items() if statuses[id] not in FINAL and id not in found]
+        wanted = {dep for task in others if task is not top for dep in task.deps}.union(needed)
+        kept = {id for id in found if id in wanted or run.tasks[id].root}
+        if not kept:
+            return found
+        found -= kept
+
+
+class _Effect:
+    """One command."""
+
+    def __init__(self, run: Model, events: Sequence[e.Event], now_ms: int) -> None:
+        self.run, self.events, self.now_ms = run, events, now_ms
+
+    def of(self, command: c.RunCommand) -> None:
+        run = self.run
+        match command:
+            case c.PauseRun():
+                run.word = "paused"
+            case c.ResumeRun():
+                run.word = "running"
+            case c.CancelRun():
+                for id, status in run.statuses().items():
+                    if status not in FINAL and status != "failed":
+                        self._cancel(run.tasks[id])
+                run.word = "cancelled"
+            case c.SetLimits(limits=limits):
+                run.limits = with_named(run.limits, limits)
+                if run.of_limits:
+                    run.reopen()
+            case c.AmendRun():
+                self._amend(command)
+            case c.ResolveBlock(task=id):
+                task = run.tasks[id]
+                task.told, task.verifier_errors, task.lost = "", 0, 0
+                run.reopen()
+            case c.RetryTask(task=id):
+                task = run.tasks[id]
+                task.told = ""
+                task.failures = task.lost = task.verifier_errors = task.conflicts = 0
+                run.reopen()
+            case c.CancelTask(task=id):
+                for gone in [run.tasks[id], *(run.tasks[other] for other in doomed(run, run.tasks[id]))]:
+                    self._cancel(gone)
+                if run.of_limits or not any(task.told == "blocked" for task in run.tasks.values()):
+                    run.reopen()
+            case c.SupersedeTask():
+                self._supersede(run.tasks[command.task], command)
+            case _:
+                self._of_attempts(command)
+
+    def _of_attempts(self, command: c.RunCommand) -> None:
+        run = self.run
+        match command:
+            case c.StartAttempt(task=id, claim=claim):
+                task = run.tasks[id]
+                assert task.attempt is not None
+                task.attempt.claim, task.attempt.lease_until_ms = claim, self.now_ms + task.spec.lease_ms
+                if task.attempt.kind == "work" and task.spec.timeout_ms is not None:
+                    task.attempt.timeout_at_ms = self.now_ms + task.spec.timeout_ms
+            case c.RenewLeases():
+                for id, attempt in renewed(run, command, self.now_ms).items():
+                    attempt.lease_until_ms = self.now_ms + run.tasks[id].spec.lease_ms
+            case c.ReleaseAttempt() | c.FailAttempt() | c.SubmitOutcome() | c.SubmitVerdict():
+                task = run.tasks[command.task]
+                run.spent = total(run.spent, amount(command.usage))
+                assert task.attempt is not None
+                review, task.attempt = task.attempt.kind == "verify", None
+                if isinstance(command, c.FailAttempt):
+                    self._fail(task, command, review=review)
+                elif isinstance(command, c.SubmitOutcome):
+                    self._outcome(task, command.outcome)
+                elif isinstance(command, c.SubmitVerdict):
+                    self._verdict(task, command)
+            case c.FireTimer(kind="lease", task=id):
+                self._lose(run.tasks[id])
+            case c.FireTimer(kind="timeout", task=id):
+                run.close(run.tasks[id])
+                self._count_failure(run.tasks[id], "timeout")
+            case c.ReportGone(process=process):
+                for task in run.tasks.values():
+                    held = None if task.attempt is None else task.attempt.claim
+                    if held is not None and held.process == process:
+                        self._lose(task)
+
+    # What people do.
+
+    def _cancel(self, task: Task) -> None:
+        self.run.close(task)
+        _stop(task, "cancelled", "")
+
+    def _amend(self, command: c.AmendRun) -> None:
+        run, before = self.run, self.run.pinned
+        after = amended(before, command)
+        for task in run.tasks.values():
+            if task.attempt is not None and task.attempt.kind == "verify":
+                key = run.judge(task)
+                if before.verifiers[key] != after.verifiers[key]:
+                    run.close(task)
+        run.pinned = after
+        if run.word == "failed" and CAN_GO_ON & set(run.statuses().values()):
+            run.reopen()
+
+    def _supersede(self, old: Task, command: c.SupersedeTask) -> None:
+        run, spec = self.run, command.replacement
+        for id in doomed(run, old, spec.depends_on):
+            self._cancel(run.tasks[id])
+        self._cancel(old)
+        old.told = "superseded"
+        for task in run.tasks.values():
+            task.deps = [spec.id if dep == old.spec.id else dep for dep in task.deps]
+            task.when = [
+                msgspec.structs.replace(each, task=spec.id) if each.task == old.spec.id else each for each in task.when
+            ]
+        run.add(spec, old.parent).root, old.root = old.root, False
+        run.revision += 1
+        self._edges_are_told()
+        run.reopen()
+
+    # What workers and verifiers do.
+
+    def _outcome(self, task: Task, outcome: OutcomeData) -> None:
+        run = self.run
+        if isinstance(outcome, Blocked):
+            _stop(task, "blocked", "worker_blocked")
+        elif isinstance(outcome, Candidate):
+            sizes = [item.size_bytes for item in outcome.artifacts]
+            most = run.limits.max_total_artifact_bytes
+            if max(sizes) > run.limits.max_artifact_bytes or (
+                most is not None and run.artifact_bytes + sum(sizes) > most
+            ):
+                _stop(task, "blocked", "budget_exhausted")
+                return
+            run.artifact_bytes += sum(sizes)
+            task.staged, task.verifier_errors = outcome, 0
+        elif self._is_refused(task, outcome):
+            return
+        elif run.judge(task) == "structure":
+            self._accept(task, outcome)
+        else:
+            task.staged, task.verifier_errors = outcome, 0
+
+    def _verdict(self, task: Task, command: c.SubmitVerdict) -> None:
+        verdict, staged = command.report.verdict, task.staged
+        if verdict == "fail":
+            self._count_failure(task, "verification_failed")
+        elif verdict == "error":
+            self._verifier_error(task)
+        elif verdict == "inconclusive":
+            _stop(task, "blocked", "inconclusive")
+        elif isinstance(staged, Candidate):
+            task.outputs, task.artifacts = msgspec.json.decode(staged.outputs), staged.artifacts
+            _stop(task, "verified", "")
+            id = task.spec.id
+            waiting = {other.spec.id for other in self.run.tasks.values() if id in other.deps}
+            untaken = {other for other in waiting if self.run.edge(self.run.tasks[other], id, "verified") != "taken"}
+            assert set(self._event(e.TaskVerified).not_taken) == untaken
+        elif isinstance(staged, Decompose) and not self._is_refused(task, staged):
+            self._accept(task, staged)
+
+    def _is_refused(self, task: Task, proposal: Decompose) -> bool:
+        codes = breaches(self.run, task, proposal)
+        if not codes:
+            return False
+        code = self._event(e.DecompositionRefused).code
+        assert code in codes
+        task.staged = None
+        if code != "version_conflict":
+            _stop(task, "blocked", code)
+            return True
+        task.conflicts += 1
+        if task.conflicts > 1:
+            self._rest(task, task.conflicts - 1)
+        return True
+
+    def _accept(self, task: Task, proposal: Decompose) -> None:
+        run, id = self.run, task.spec.id
+        new = [run.add(spec, id).spec.id for spec in proposal.tasks]
+        task.deps += [dep for dep in dict.fromkeys((*new, *proposal.reuse)) if dep not in task.deps]
+        task.staged, task.conflicts, task.composition = None, 0, bytes(proposal.composition_contract)
+        task.decompositions += 1
+        run.revision += 1
+        self._edges_are_told()
+
+    def _edges_are_told(self) -> None:
+        """Of new tasks, the edges to verified ones that are not taken."""
+        for entry in (entry for event in self.events if isinstance(event, e.TasksAdded) for entry in event.tasks):
+            task = self.run.tasks[entry.spec.id]
+            assert entry.created_by == task.parent
+            verified = [dep for dep in task.deps if self.run.tasks[dep].told == "verified"]
+            assert set(entry.not_taken) == {dep for dep in verified if self.run.edge(task, dep, "verified") != "taken"}
+
+    def _fail(self, task: Task, command: c.FailAttempt, *, review: bool) -> None:
+        if review:
+            self._verifier_error(task, again=command.failure.failure == "retryable")
+        elif command.failure.failure == "terminal":
+            task.failures += 1
+            _stop(task, "failed", command.failure.code)
+        else:
+            self._count_failure(task, command.failure.code)
+
+    def _count_failure(self, task: Task, code: str) -> None:
+        task.failures += 1
+        task.staged = None
+        if task.failures < (task.spec.max_attempts or self.run.limits.max_attempts):
+            self._rest(task, task.failures)
+        else:
+            _stop(task, "failed", code)
+
+    def _verifier_error(self, task: Task, *, again: bool = True) -> None:
+        task.verifier_errors += 1
+        if again and task.verifier_errors < self.run.limits.max_verifier_errors:
+            self._rest(task, task.verifier_errors)
+        else:
+            _stop(task, "blocked", "verifier_error", keep=True)
+
+    def _lose(self, task: Task) -> None:
+        self.run.close(task)
+        task.lost += 1
+        if task.lost >= self.run.limits.max_lost:
+            review = task.staged is not None
+            _stop(task, "blocked" if review else "failed", "poison", keep=review)
+
+    def _rest(self, task: Task, times: int) -> None:
+        """Between half and the whole of a delay that doubles."""
+        full = min(self.run.limits.backoff_max_ms, self.run.limits.backoff_base_ms * 2 ** (times - 1))
+        task.told, task.due_ms = "backoff", self._event(e.TaskBackedOff).due_ms
+        assert full // 2 <= task.due_ms - self.now_ms <= full
+
+    def _event(self, kind: type[E]) -> E:
+        found = [event for event in self.events if isinstance(event, kind)]
+        assert len(found) == 1, f"one {kind.__name__} was to come, {len(found)} came"
+        return found[0]
