@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter
+from cyclopts.validators import Number
 
 from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
 from dagbok.cli.steer import add_to as add_steering
@@ -159,7 +160,11 @@ def up(*, imports: Imports = None, place: Place | None = None, output: Output | 
 
 
 def ls(
-    *, status: Status | None = None, limit: int = 50, place: Place | None = None, output: Output | None = None
+    *,
+    status: Status | None = None,
+    limit: Annotated[int, Parameter(validator=Number(gte=1))] = 50,
+    place: Place | None = None,
+    output: Output | None = None,
 ) -> int:
     """List runs, the newest first.
 

@@ -47,6 +47,7 @@ class Reading:
             if not newest:
                 raise self._missing("no run yet")
             return newest[0]
+        _check_name("RUN", name)
         exact = self.queries.get_run(self.tenant, self.project, name)
         if exact is not None:
             return exact
@@ -60,6 +61,7 @@ class Reading:
 
     def find_task(self, run: RunRow, name: str) -> TaskRow:
         """The task of an id or of its first characters. Raises like `find_run`."""
+        _check_name("TASK", name)
         exact = self.queries.get_task(self.tenant, self.project, run.run, name)
         if exact is not None:
             return exact
@@ -111,6 +113,14 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
             tables.close()
     finally:
         await log.close()
+
+
+def _check_name(which: str, name: str) -> None:
+    """Every id begins with nothing: an empty variable of a shell must not mean the only run there is."""
+    if not name:
+        raise InvalidInput(
+            f"{which} is empty", code=Code.USAGE, advice="name it; dagbok ls and dagbok show have the ids"
+        )
 
 
 def _ambiguous(what: str, name: str, found: list[str]) -> InvalidInput:
