@@ -56,8 +56,9 @@ def task_retried(run: RunMemory, event: e.TaskRetried, at: At) -> None:
 
 
 def task_cancelled(run: RunMemory, event: e.TaskCancelled, at: At) -> None:
-    """Final. The cause stands where other tasks have the code of what went wrong."""
+    """Final. The cause stands where other tasks have the code of what went wrong. What it had submitted ends as open
+    attempts of the branch do: by the code with which those are closed."""
     row = run.task(event.task)
     code = "task_cancelled" if event.cause == "requested" else event.cause
-    drop_task(run, row, "cancelled", code, at)
+    drop_task(run, row, "cancelled", "task_superseded" if event.cause == "parent_superseded" else "task_cancelled", at)
     row.code, row.reason = code, event.reason or None
