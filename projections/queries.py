@@ -8,7 +8,7 @@ behind a number that no row can have there is nothing, and a text that is no Uni
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -16,15 +16,12 @@ import sqlalchemy as sa
 from dagbok.events.rule import GENESIS, Position
 from dagbok.projections.store import Tables
 from dagbok.projections.tables import positions
-from dagbok.projections.tables.rows import Row
+from dagbok.projections.tables.rows import GREATEST, Row
 from dagbok.projections.tables.session import Columns
 from dagbok.projections.task_graph.state import RunStatus, TaskStatus
 from dagbok.projections.views.graph.rows import ArtifactRow, ArtifactState, AttemptRow, EdgeRow, RunRow, TaskRow
 from dagbok.projections.views.journal import REFUSED, JournalRow
 from dagbok.projections.views.reports import ReportRow
-
-GREATEST: Final = 2**63 - 1
-"""The greatest number that a database holds."""
 
 R = TypeVar("R", bound=Row)
 Condition = sa.ColumnElement[bool]

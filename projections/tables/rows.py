@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import sqlalchemy as sa
+
+GREATEST: Final = 2**63 - 1
+"""The greatest number that a column holds."""
 
 
 class Row(msgspec.Struct, gc=False):

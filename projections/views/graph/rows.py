@@ -8,7 +8,7 @@ zeros at its end (`0`, `12`, `0.075`), in the currency of whoever reports it: no
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, get_args
 
 from dagbok.events.run.values import ArtifactRef, AttemptKind, Phase, Place
 from dagbok.projections.tables.rows import Row
@@ -19,10 +19,7 @@ Outcome = Literal["candidate", "decompose", "blocked", "pass", "fail", "inconclu
 Origin = Literal["initial", "decomposition"]
 EdgeState = Literal["open", "taken", "not_taken"]
 ArtifactState = Literal["staged", "published"]
-STATUSES: Final[tuple[TaskStatus, ...]] = (
-    *("waiting", "ready", "running", "verifying", "backoff", "blocked", "verified", "skipped", "failed", "cancelled"),
-    "superseded",
-)
+STATUSES: Final[tuple[TaskStatus, ...]] = get_args(TaskStatus)
 
 
 class RunRow(Row):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from dagbok.events.run.amounts import NOTHING, minus, plus
 from dagbok.events.run.values import Usage
+from dagbok.projections.tables.rows import GREATEST
 from dagbok.projections.views.graph.memory import RunMemory
 from dagbok.projections.views.graph.rows import RunRow, TaskRow
-
-GREATEST: Final = 2**63 - 1
-"""Sums stop here, which is what a database can hold: workers say what they like, and the tables go on."""
 
 
 def exact(cost: str) -> str:
@@ -19,7 +15,8 @@ def exact(cost: str) -> str:
 
 
 def capped(number: int) -> int:
-    """A sum as a database can hold it."""
+    """A sum of bytes as a column can hold it: workers say what they like, and the tables go on. Those of tokens end in
+    `amounts.py`."""
     return min(number, GREATEST)
 
 
@@ -27,7 +24,7 @@ def spend(run: RunMemory, row: TaskRow, usage: Usage) -> None:
     """An attempt at the task used this, or was charged it."""
     for of in (run.bound(), row):
         used = plus(Usage(of.tokens_used, of.cost_used), usage)
-        of.tokens_used, of.cost_used = capped(used.tokens), used.cost
+        of.tokens_used, of.cost_used = used.tokens, used.cost
     run.spending[row.task] = row
 
 
@@ -54,4 +51,4 @@ def _reserved(row: RunRow | TaskRow) -> Usage:
 
 
 def _set_reserved(row: RunRow | TaskRow, usage: Usage) -> None:
-    row.tokens_reserved, row.cost_reserved = max(0, capped(usage.tokens)), usage.cost
+    row.tokens_reserved, row.cost_reserved = usage.tokens, usage.cost
