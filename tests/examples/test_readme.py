@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from dagbok import TaskSpec, When
+import pytest
 
 README = Path(__file__).parents[2] / "README.md"
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -24,10 +26,32 @@ def test_the_python_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
         assert (ran.returncode, ran.stdout.splitlines()[-1:]) == (0, [promised]), ran.stderr
 
 
-def test_the_main_of_the_readme_is_one() -> None:
-    _, main = PYTHON.findall(README.read_text())
-    names: dict[str, object] = {"TaskSpec": TaskSpec, "When": When}
-    exec(main, names)
-    tasks = names["main"]("other.txt")  # type: ignore[operator]
-    assert [task.id for task in tasks] == ["count", "review", "ship"]
-    assert tasks[0].inputs == "other.txt"
+@pytest.mark.parametrize(("lines", "ship"), [(3, "verified"), (1, "skipped")])
+def test_the_file_of_the_readme_runs_as_it_stands(tmp_path: Path, lines: int, ship: str) -> None:
+    _, program = PYTHON.findall(README.read_text())
+    (tmp_path / "lines.py").write_text(program)
+    (tmp_path / "notes.txt").write_text("a line\n" * lines)
+    assert "dagbok run lines.py --path notes.txt" in README.read_text()
+    done = subprocess.run(
+        [sys.executable, "-m", "dagbok", "run", "lines.py", "--path", "notes.txt", "--json"],
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if not name.startswith("DAGBOK_")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    shown = subprocess.run(
+        [sys.executable, "-m", "dagbok", "show", "--json", "--data", "dagbok-data"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert {task["task"]: task["status"] for task in json.loads(shown.stdout)["tasks"]} == {
+        "count": "verified",
+        "review": "verified",
+        "ship": ship,
+    }
