@@ -82,10 +82,10 @@ def test_a_run_is_named_by_its_first_digits(call: Call, three_runs: Program) -> 
     assert call(*three_runs.look("show", run[:12])).out.startswith(f"run {run}  failed")
 
 
-def test_a_name_that_fits_several_runs_is_an_error(call: Call, three_runs: Program) -> None:
-    said = call(*three_runs.look("show", ""))
+def test_a_name_that_fits_several_tasks_is_an_error(call: Call, three_runs: Program) -> None:
+    said = call(*three_runs.look("show", run_of(call, three_runs, "succeeded"), "--task", "part-"))
     assert said.status == 2
-    assert said.err.startswith("DAGBOK-USAGE: 3 runs begin with")
+    assert said.err.startswith("DAGBOK-USAGE: 14 tasks begin with part-")
     assert said.err.endswith("write more of the id\n")
 
 
