@@ -18,9 +18,10 @@ from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.ownership import ProjectorPlace
 from dagbok.agents.hosting.watching import Committed
+from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
 from dagbok.events.codes import Code
-from dagbok.events.errors import Refused
+from dagbok.events.errors import InvalidInput, Refused
 from dagbok.events.ids import check_id, run_id, run_stream
 from dagbok.events.run.limits import raised
 from dagbok.events.run.values import FailurePolicy, Limits, Pinned
@@ -58,6 +59,7 @@ class Dagbok(Steering):
         own: Own = "auto",
         projector: ProjectorPlace = "process",
         snapshot_bytes: int = DUE_BYTES,
+        tenant_limit: int | TenantLimit | None = None,
     ) -> AsyncIterator[Dagbok]:
         """Join a data folder: serve its runs with these workers and verifiers until the block ends; what runs then is
         handed back.
@@ -69,8 +71,11 @@ class Dagbok(Steering):
         `own`: one process of a folder is its owner, which decides. "auto": be the owner when there is none, and as soon
         as there is none; "must": be it now, or raise `FolderBusy`; "never": leave that to others. `projector`: where an
         owner keeps the tables up to date; "none": whoever asks does it. `snapshot_bytes`: so many bytes of commits are
-        worth a snapshot; recovery reads about as many behind it. Raises
-        what `EmbeddedHost` raises.
+        worth a snapshot; recovery reads about as many behind it. `tenant_limit`: the most attempts of one tenant that
+        are sent or running at once while this process is the owner, a number for all or a function of the tenant; none:
+        as many as there are places.
+
+        Raises what `EmbeddedHost` raises, and `InvalidInput` (`usage`) for a limit below 1.
         """
         if not structlog.is_configured():
             logs.configure("warning")  # a library is quiet until its program says otherwise
@@ -81,7 +86,12 @@ class Dagbok(Steering):
             else:
                 registry.add(definition)
         host = EmbeddedHost(
-            DataFolder(Path(folder)), registry, own=own, projector=projector, snapshot_bytes=snapshot_bytes
+            DataFolder(Path(folder)),
+            registry,
+            own=own,
+            projector=projector,
+            snapshot_bytes=snapshot_bytes,
+            tenant_limit=_by_tenant(tenant_limit),
         )
         dagbok = cls(host, registry, pool=pool, user=user)
         try:
@@ -280,6 +290,14 @@ def _mine(found: RunState | None, run: str, tenant: str, project: str) -> RunSta
     if found is None or not found.exists or (found.tenant, found.project) != (tenant, project):
         raise Refused(Code.NOT_FOUND, f"there is no run {run} in {tenant}/{project}")
     return found
+
+
+def _by_tenant(limit: int | TenantLimit | None) -> TenantLimit | None:
+    if not isinstance(limit, int):
+        return limit
+    if limit < 1:
+        raise InvalidInput(f"tenant_limit is {limit}", code=Code.USAGE, advice="name a number above zero, or none")
+    return lambda _tenant: limit
 
 
 async def _result(future: asyncio.Future[RunResult]) -> RunResult:

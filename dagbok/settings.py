@@ -24,7 +24,8 @@ class Settings:
 
     `data`: the data folder. `tenant`, `project`: whose runs are meant. `user`: in whose name runs start and commands
     are sent. `log_level`: none means `info` for services and `warning` for all else. `log_format`: `auto` means text on
-    a terminal and JSON elsewhere. `debug`: errors come with their traceback.
+    a terminal and JSON elsewhere. `debug`: errors come with their traceback. `tenant_limit`: the most attempts of one
+    tenant that an owner has sent or running at once; none: as many as there are places.
     """
 
     data: Path = Path("dagbok-data")
@@ -34,6 +35,7 @@ class Settings:
     log_level: LogLevel | None = None
     log_format: LogFormat = "auto"
     debug: bool = False
+    tenant_limit: int | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -47,6 +49,7 @@ class Settings:
             log_level=_level(_read(environment, "LOG_LEVEL")),
             log_format=_format(_read(environment, "LOG_FORMAT")),
             debug=_flag(environment, "DEBUG"),
+            tenant_limit=_count(environment, "TENANT_LIMIT"),
         )
 
 
@@ -79,6 +82,15 @@ def _flag(environment: Mapping[str, str], name: str) -> bool:
     if value not in TRUE | FALSE:
         raise _wrong(name, value, ("1", "0"))
     return value in TRUE
+
+
+def _count(environment: Mapping[str, str], name: str) -> int | None:
+    value = _read(environment, name)
+    if value and not (value.isascii() and value.isdecimal() and int(value) > 0):
+        raise InvalidInput(
+            f"DAGBOK_{name} is {value!r}", code=Code.USAGE, advice="set it to a number above zero, or unset it"
+        )
+    return int(value) if value else None
 
 
 def _wrong(name: str, value: str, allowed: tuple[str, ...]) -> InvalidInput:

@@ -23,6 +23,7 @@ from dagbok.agents.hosting.presence import OwnerSeen, look_at_owner
 from dagbok.agents.hosting.services import Services
 from dagbok.agents.hosting.tail import Tail
 from dagbok.agents.hosting.watching import Watcher, Watchers
+from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
 from dagbok.agents.scheduler.outputs import SchedulerOutputs
 from dagbok.agents.scheduler.owner import Owner, error_is_doubt
 from dagbok.agents.scheduler.recover import Recovery
@@ -59,10 +60,15 @@ class EmbeddedHost:
         own: Own = "auto",
         projector: ProjectorPlace = "process",
         snapshot_bytes: int = DUE_BYTES,
+        tenant_limit: TenantLimit | None = None,
     ) -> None:
-        """Raises `StorageFailed`, `LogCorrupt`, `FormatTooNew` or `FolderBusy` when the folder cannot be used."""
+        """`tenant_limit`: see `Dispatcher`; it holds while this process is the owner.
+
+        Raises `StorageFailed`, `LogCorrupt`, `FormatTooNew` or `FolderBusy` when the folder cannot be used.
+        """
         check_tracing()
         self._own, self._projector, self._snapshot_bytes = own, projector, snapshot_bytes
+        self._tenant_limit = tenant_limit
         self._loop = asyncio.get_running_loop()
         self.failure: asyncio.Future[BaseException] = self._loop.create_future()
         self.member = Membership(folder, registry)
@@ -221,7 +227,13 @@ class EmbeddedHost:
         """Fold and decide. When that fails the folder is free again, for this process or another."""
         begun_s = time.monotonic()
         failed: asyncio.Future[BaseException] = self._loop.create_future()
-        ownership = Ownership(self.member, failed, projector=self._projector, snapshot_bytes=self._snapshot_bytes)
+        ownership = Ownership(
+            self.member,
+            failed,
+            projector=self._projector,
+            snapshot_bytes=self._snapshot_bytes,
+            tenant_limit=self._tenant_limit,
+        )
         try:
             await ownership.begin()
             async with ownership.owner.between_batches:

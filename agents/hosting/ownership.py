@@ -23,6 +23,7 @@ from dagbok.agents.hosting.undertaker import Undertaker
 from dagbok.agents.queue import AttemptKey, Lane
 from dagbok.agents.scheduler.clockwork import Clockwork
 from dagbok.agents.scheduler.dispatch.dispatcher import Dispatcher
+from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.agents.scheduler.outputs import SchedulerOutputs
 from dagbok.agents.scheduler.owner import Owner, error_is_doubt
@@ -48,6 +49,7 @@ class Ownership:
         *,
         projector: ProjectorPlace,
         snapshot_bytes: int,
+        tenant_limit: TenantLimit | None = None,
     ) -> None:
         self._member, self._projector = member, projector
         self._tracing = Tracing()
@@ -57,7 +59,7 @@ class Ownership:
         self._again: asyncio.Task[None] | None = None
         keeper = keeper_of(member.folder, member.log, snapshot_bytes)
         self._timers = Timers()
-        self._dispatcher = Dispatcher(member.queue, member.log, time.monotonic)
+        self._dispatcher = Dispatcher(member.queue, member.log, time.monotonic, tenant_limit=tenant_limit)
         self.outputs = SchedulerOutputs(member.queue, self._dispatcher, self._timers)
         self.recovery = Recovery(member.log, PARTITION, keeper, log_refuses=True)
         self.owner = Owner(member.log, PARTITION, self.recovery, self.outputs, system_ms, member.process)

@@ -64,6 +64,7 @@ def settle(place: Place | None, output: Output | None) -> tuple[Settings, Output
         log_level=output.log_level or found.log_level,
         log_format=output.log_format or found.log_format,
         debug=output.debug or found.debug,
+        tenant_limit=found.tenant_limit,
     )
     for option, value in (("tenant", settings.tenant), ("project", settings.project)):
         if ID_PATTERN.fullmatch(value) is None:

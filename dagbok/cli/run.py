@@ -83,7 +83,11 @@ class Session:
         # Before the workers of this process can finish the run that is meant.
         key, resumed = await choose(self.settings, self.entry, new=self.new)
         async with Dagbok.embedded(
-            self.settings.data, *self.modules, pool=pool_of(self.entry.file), user=self.settings.user
+            self.settings.data,
+            *self.modules,
+            pool=pool_of(self.entry.file),
+            user=self.settings.user,
+            tenant_limit=self.settings.tenant_limit,
         ) as dagbok:
             run = await self._begin(dagbok, key)
             begun = time.monotonic()

@@ -41,7 +41,9 @@ async def _serve(settings: Settings, modules: Sequence[ModuleType]) -> None:
         pool: registry_of(module, [other for other in modules if other is not module]) for pool, module in pools.items()
     }
     definitions = shared_definitions(modules)
-    async with Dagbok.embedded(settings.data, *definitions, user=settings.user) as dagbok:
+    async with Dagbok.embedded(
+        settings.data, *definitions, user=settings.user, tenant_limit=settings.tenant_limit
+    ) as dagbok:
         host = dagbok.host
         workers = [PoolWorkers(host, registry, pool) for pool, registry in registries.items()]
         try:

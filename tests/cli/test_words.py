@@ -29,19 +29,26 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 def test_settings_come_from_variables() -> None:
     found = Settings.from_environment(
         {"DAGBOK_DATA": "/d", "DAGBOK_TENANT": "acme", "DAGBOK_DEBUG": "Yes", "DAGBOK_LOG_LEVEL": "INFO", "OTHER": "x"}
+        | {"DAGBOK_TENANT_LIMIT": "50"}
     )
-    assert found == Settings(data=Path("/d"), tenant="acme", debug=True, log_level="info")
+    assert found == Settings(data=Path("/d"), tenant="acme", debug=True, log_level="info", tenant_limit=50)
 
 
 def test_an_empty_variable_counts_as_absent() -> None:
     assert Settings.from_environment({"DAGBOK_TENANT": " ", "DAGBOK_LOG_FORMAT": ""}) == Settings()
 
 
-@pytest.mark.parametrize("name", ["LOG_LEVEL", "LOG_FORMAT", "DEBUG"])
+@pytest.mark.parametrize("name", ["LOG_LEVEL", "LOG_FORMAT", "DEBUG", "TENANT_LIMIT"])
 def test_a_wrong_variable_is_named(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"DAGBOK_{name} is 'loud'") as caught:
         Settings.from_environment({f"DAGBOK_{name}": "loud"})
     assert caught.value.code is Code.USAGE
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1.5", "²"])
+def test_a_limit_is_a_number_above_zero(limit: str) -> None:
+    with pytest.raises(InvalidInput, match="DAGBOK_TENANT_LIMIT is"):
+        Settings.from_environment({"DAGBOK_TENANT_LIMIT": limit})
 
 
 @pytest.mark.parametrize("option", ["--tenant", "--project"])

@@ -6,14 +6,16 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from dagbok import Candidate, Code, Dagbok, Limits, Outcome, Refused, TaskContext, verifier, worker
 from dagbok.agents.scheduler.dispatch.lane import WINDOW
+from dagbok.events.errors import InvalidInput
 from dagbok.events.run.events import RunPaused
-from tests.support.hosts import TIMEOUT_S, events_of, hosted, spec, until
+from tests.support.hosts import TIMEOUT_S, events_of, hosted, spec, until, yes
 
 
 async def test_a_slow_task_keeps_one_place_and_no_more(tmp_path: Path) -> None:
@@ -162,3 +164,34 @@ async def test_a_small_run_of_another_tenant_does_not_wait_for_a_large_one(tmp_p
     # What was sent before it came (a window) goes first, then they take turns.
     assert done < 500
     assert order.count("small") == 10
+
+
+async def test_a_tenant_has_no_more_attempts_at_once_than_its_limit_and_holds_back_nobody(tmp_path: Path) -> None:
+    running: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    full = asyncio.Event()
+
+    @worker("counted", concurrency=16)
+    async def counted(task: TaskContext) -> Outcome:
+        running[task.tenant] += 1
+        most[task.tenant] = max(most[task.tenant], running[task.tenant])
+        if running["large"] == 4:
+            full.set()
+        await full.wait()
+        running[task.tenant] -= 1
+        return Outcome.candidate(1)
+
+    limits = {"small": 2, "large": 4}
+    embedded = Dagbok.embedded(tmp_path, yes, counted, projector="none", tenant_limit=limits.get)
+    async with asyncio.timeout(TIMEOUT_S), embedded as dagbok:
+        small = await dagbok.start([spec("counted") for _ in range(12)], tenant="small")
+        large = await dagbok.run([spec("counted") for _ in range(12)], tenant="large")
+        assert large.succeeded
+        assert (await dagbok.wait(small, tenant="small")).succeeded
+    assert most == {"small": 2, "large": 4}
+
+
+async def test_a_limit_for_every_tenant_is_above_zero(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="tenant_limit is 0"):
+        async with Dagbok.embedded(tmp_path, tenant_limit=0):
+            pass
