@@ -1,7 +1,7 @@
 """The rules of the graph that every decomposition is held to, whoever judges it: the `structure` check.
 
-The order of the checks is that of the reference (LightDAG 2.4), except that sizes are compared before anything is
-walked. The cost is that of the proposal and of the tasks that wait for its parent, never of the whole run.
+The order of the checks is that of LightDAG, except that sizes are compared before anything is walked. The cost is that
+of the proposal and of the tasks that wait for its parent, never of the whole run.
 """
 
 from __future__ import annotations

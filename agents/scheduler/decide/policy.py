@@ -11,8 +11,7 @@ from dagbok.events.run.values import Assurance, Spec
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
 STRENGTH: Final[dict[Assurance, int]] = {"human_review": 0, "executable_checks": 1, "formal": 2}
-"""The reference lists the assurances from the strongest to the weakest (LightDAG: formal, executable checks,
-review)."""
+"""As LightDAG lists them, from the strongest to the weakest: formal, executable checks, review."""
 
 
 def check_children(run: RunState, parent: TaskNode, specs: Iterable[Spec]) -> None:
