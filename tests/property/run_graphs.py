@@ -47,7 +47,7 @@ BUDGETS: Final[dict[str, tuple[int | str | None, ...]]] = {
 """What the limits of a run may be at first, each often the highest."""
 OUTPUTS: Final[tuple[Json, ...]] = (None, {"x": 0}, {"x": 1}, {"x": 2}, {"y": 1})
 RESERVATIONS: Final = (None, None, TaskLimits(tokens=15), TaskLimits(cost="0.5"), TaskLimits(tokens=25, cost="1.25"))
-SIZES: Final = (None, None, None, TaskLimits(context_bytes=3 * LARGE // 2), TaskLimits(context_artifacts=1))
+SIZES: Final = (None, TaskLimits(tokens=5, context_bytes=3 * LARGE // 2), TaskLimits(context_artifacts=1))
 
 HIGHEST: Final = {
     "max_tokens": 10_000,

@@ -24,6 +24,7 @@ class Checked:
     def answered(self, command: c.RunCommand, events: Sequence[e.Event], now_ms: int, *, right: bool) -> None:
         """The answer is one that the model allows. `right`: the command is well-formed and new, so a refusal has to be
         one that the documents know."""
+        assert events, f"{command} has no answer"
         first = events[0]
         if isinstance(first, e.CommandRepeated):
             assert not right or self._is_claimed_by(command)

@@ -15,6 +15,7 @@ from dagbok.events.run import commands as c
 from dagbok.events.run import events as e
 from dagbok.events.run.values import Blocked, Candidate, Decompose, OutcomeData
 from tests.property.run_model import CAN_GO_ON, FINAL, Attempt, Model, Task, amount, reservation, total
+from tests.property.run_model_branch import doomed
 from tests.property.run_model_rules import amended, breaches, renewed, with_named
 
 SAYS_NOTHING_OF_THE_GRAPH = (c.PauseRun, c.CancelRun, c.StartAttempt, c.RenewLeases, c.RejectAttempt)
@@ -62,28 +63,6 @@ def _open(run: Model, task: Task, event: e.AttemptOpened) -> None:
 def _stop(task: Task, told: str, code: str, *, keep: bool = False) -> None:
     task.told, task.code = told, code
     task.staged = task.staged if keep else None
-
-
-def below(run: Model, top: Task) -> set[str]:
-    """Open tasks that `top` brought into the graph, or that those did."""
-    statuses = run.statuses()
-    found = {top.spec.id}
-    for id, task in run.tasks.items():
-        if task.parent in found:
-            found.add(id)
-    return {id for id in found if id != top.spec.id and statuses[id] not in FINAL}
-
-
-def doomed(run: Model, top: Task, needed: Sequence[str] = ()) -> set[str]:
-    """Those below `top` that nothing else waits for: neither the rest of the run, nor what is `needed`."""
-    found, statuses = below(run, top), run.statuses()
-    while True:
-        others = [task for id, task in run.tasks.items() if statuses[id] not in FINAL and id not in found]
-        wanted = {dep for task in others if task is not top for dep in task.deps}.union(needed)
-        kept = {id for id in found if id in wanted or run.tasks[id].root}
-        if not kept:
-            return found
-        found -= kept
 
 
 class _Effect:

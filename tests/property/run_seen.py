@@ -63,6 +63,16 @@ CODES = tuple(
 RARE = frozenset(
     (
         "failed → cancelled",
+        "running → backoff",
+        "verifying → superseded",
+        "TaskBlocked verifier_unavailable",
+        "backoff → superseded",
+        "TaskBlocked idempotency_conflict",
+        "verifying → cancelled",
+        "verifying → ready",
+        "run paused → run cancelled",
+        "verifier_unavailable",
+        "TaskBlocked weaker_verifier",
         "none → skipped",
         "running → waiting",
         "running → superseded",
