@@ -11,11 +11,11 @@ import time
 from collections.abc import Sequence
 
 from dagbok.agents.hosting.answering import find
-from dagbok.agents.hosting.folder import DataFolder
+from dagbok.agents.hosting.folder import PARTITION, DataFolder
 from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.locks import FileLock
 from dagbok.agents.hosting.presence import BEAT_S, beat, look_at_owner
-from dagbok.agents.hosting.snapshots import PARTITION, keeper_of
+from dagbok.agents.hosting.snapshots import keeper_of
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.agents.scheduler.owner import Owner
 from dagbok.agents.scheduler.recover import Recovery
@@ -31,7 +31,7 @@ GLANCE_S = 0.25
 TAKE_EVERY_S = 0.05
 
 
-class Silent:
+class NoOutputs:
     """Outputs of an owner that only decides: nothing is dispatched, nobody is answered."""
 
     def rebuild(self, state: PartitionState, pending_until: int) -> None:
@@ -99,7 +99,7 @@ async def _decide_when_free(folder: DataFolder, log: Log, lock: FileLock) -> Non
     recovery = Recovery(log, PARTITION, keeper_of(folder, log), log_refuses=True)
     alive = asyncio.create_task(beat(folder))
     try:
-        await Owner(log, PARTITION, recovery, Silent(), system_ms, "control").run()
+        await Owner(log, PARTITION, recovery, NoOutputs(), system_ms, "control").run()
     finally:
         alive.cancel()
         # A snapshot is written in a thread, which no cancellation stops.

@@ -6,7 +6,6 @@ import fcntl
 import os
 import stat
 import threading
-import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from dagbok.agents.hosting.unfit import cannot_use, is_no
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, InvalidInput
 from dagbok.events.ids import ID_PATTERN
+from dagbok.events.log.clock import system_ms
 
 _OPEN: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """A link is not followed, since the file that it points to would be overwritten; a pipe is not waited for."""
@@ -71,7 +71,7 @@ class FileLock:
         except OSError as error:
             os.close(file)
             raise cannot_use(self._path, error) from error
-        holder = msgspec.json.encode(Holder(os.getpid(), self._process, time.time_ns() // 1_000_000))
+        holder = msgspec.json.encode(Holder(os.getpid(), self._process, system_ms()))
         with suppress(OSError):  # on a full disk, say: who holds it is for people, the lock is held all the same
             os.ftruncate(file, 0)
             os.pwrite(file, holder, 0)

@@ -4,16 +4,15 @@ workers."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dagbok.agents.hosting import answering
-from dagbok.agents.hosting.folder import DataFolder
+from dagbok.agents.hosting.folder import PARTITION, DataFolder
 from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.locks import ProcessLocks
 from dagbok.agents.hosting.services import Services
-from dagbok.agents.hosting.snapshots import PARTITION
-from dagbok.agents.queue import AttemptKey, FolderQueue, Lane
+from dagbok.agents.queue import AttemptKey, FolderQueue, Lane, OnLost
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.agents.workers.process import WorkerProcess
@@ -22,8 +21,6 @@ from dagbok.events.envelope import Answer, Command, Reply
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.projections.artifacts.local import local_store
-
-OnLost = Callable[[Lane, Sequence[AttemptKey]], None]
 
 YOUNG_S = 2.0
 """A lock file that is younger may belong to a process that is just about to lock it."""

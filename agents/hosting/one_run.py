@@ -11,8 +11,8 @@ from typing import Final
 
 import structlog
 
-from dagbok.agents.hosting.folder import DataFolder
-from dagbok.agents.hosting.snapshots import PARTITION, parts_of, slots_of
+from dagbok.agents.hosting.folder import PARTITION, DataFolder
+from dagbok.agents.hosting.snapshots import parts_of, slots_of
 from dagbok.agents.hosting.watching import Committed
 from dagbok.events.body import decode_body
 from dagbok.events.commit import value_hash

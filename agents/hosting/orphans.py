@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from dagbok.agents.hosting.folder import DataFolder
-from dagbok.agents.hosting.snapshots import PARTITION
+from dagbok.agents.hosting.folder import PARTITION, DataFolder
+from dagbok.agents.hosting.snapshots import parts_of, slots_of
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.projections.artifacts.local import local_store
@@ -13,7 +13,6 @@ from dagbok.projections.artifacts.orphans import GRACE_S, OrphanReport, Referenc
 from dagbok.projections.artifacts.references import stored_references
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.snapshots.roots import roots_of
-from dagbok.projections.snapshots.slots import FileSlots
 
 
 async def collect(folder: DataFolder, *, grace_s: float = GRACE_S, dry_run: bool = True) -> list[OrphanReport]:
@@ -30,8 +29,7 @@ async def collect(folder: DataFolder, *, grace_s: float = GRACE_S, dry_run: bool
             return asyncio.run_coroutine_threadsafe(stored_references(log, PARTITION), loop).result()
 
         def needed() -> set[Reference]:
-            parts = local_store(folder.snapshots).within(SNAPSHOT_CHUNKS)
-            return {(SNAPSHOT_CHUNKS, key.sha256) for key in roots_of(FileSlots(folder.snapshots, PARTITION), parts)}
+            return {(SNAPSHOT_CHUNKS, key.sha256) for key in roots_of(slots_of(folder), parts_of(folder))}
 
         now_ms = system_ms()
         reports = []

@@ -15,10 +15,11 @@ import structlog
 
 from dagbok.agents.hosting.answering import answer_again
 from dagbok.agents.hosting.children import ProjectorChild
+from dagbok.agents.hosting.folder import PARTITION
 from dagbok.agents.hosting.membership import Membership, nobody_cares
 from dagbok.agents.hosting.presence import beat
 from dagbok.agents.hosting.services import Services
-from dagbok.agents.hosting.snapshots import PARTITION, keeper_of
+from dagbok.agents.hosting.snapshots import keeper_of
 from dagbok.agents.hosting.undertaker import Undertaker
 from dagbok.agents.queue import AttemptKey, Lane
 from dagbok.agents.scheduler.clockwork import Clockwork

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
@@ -18,6 +17,7 @@ import msgspec
 
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.locks import Holder
+from dagbok.events.log.clock import system_ms
 
 BEAT_S: Final = 1.0
 SILENT_S: Final = 4.0
@@ -57,7 +57,7 @@ def look_at_owner(folder: DataFolder) -> OwnerSeen:
     except (OSError, msgspec.MsgspecError):
         # It is just being taken: its owner has not written its name yet.
         return OwnerSeen("alive", str(folder.root))
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = system_ms()
     silent_s = max(0, now_ms - beat_ms) / 1000
     return OwnerSeen(
         state="silent" if silent_s >= SILENT_S else "alive",

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from dagbok.agents.faultpoints import CHUNKS_WRITTEN, reach
-from dagbok.agents.hosting.folder import DataFolder
+from dagbok.agents.hosting.folder import PARTITION, DataFolder
 from dagbok.events.log.port import Log
 from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.port import ScopedArtifacts
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.snapshots.keeper import DUE_BYTES, SnapshotKeeper
 from dagbok.projections.snapshots.slots import FileSlots
-
-PARTITION: Final = 0
-"""An embedded log has one."""
 
 
 def slots_of(folder: DataFolder) -> FileSlots:

@@ -13,9 +13,8 @@ from typing import Final
 
 import structlog
 
-from dagbok.agents.hosting.folder import DataFolder
+from dagbok.agents.hosting.folder import PARTITION, DataFolder
 from dagbok.agents.hosting.one_run import STEP, fold_run, step
-from dagbok.agents.hosting.snapshots import PARTITION
 from dagbok.agents.hosting.watching import Committed, Watchers
 from dagbok.agents.scheduler.owner import error_is_doubt
 from dagbok.events.errors import DagbokError, LogLost

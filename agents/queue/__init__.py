@@ -14,6 +14,7 @@ from dagbok.agents.queue.port import (
     lane_address,
     lane_of,
 )
+from dagbok.agents.queue.sharing import OnLost
 
 __all__ = [
     "AttemptKey",
@@ -21,6 +22,7 @@ __all__ = [
     "Lane",
     "Listener",
     "MemoryQueue",
+    "OnLost",
     "Queue",
     "SharedQueue",
     "Taker",

@@ -16,6 +16,7 @@ from dagbok.agents.queue.shares import Letter, Shares
 from dagbok.events.envelope import Dispatch
 
 OnLost = Callable[[Lane, Sequence[AttemptKey]], None]
+"""Told which attempts of a lane a process had been handed that is gone; some of them may be unclaimed."""
 
 
 class Sharing:

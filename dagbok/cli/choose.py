@@ -13,9 +13,8 @@ from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.ids import run_id
 from dagbok.projections.queries import Queries
+from dagbok.projections.task_graph.state import CLOSED_RUN
 from dagbok.settings import Settings
-
-FINISHED = ("succeeded", "failed", "cancelled")
 
 
 async def choose(settings: Settings, entry: Entry, *, new: bool) -> tuple[str, bool]:
@@ -42,6 +41,6 @@ def _first(queries: Queries, settings: Settings, entry: Entry, new: bool) -> tup
     for number in count():
         key = entry.key(settings.data, number)
         row = queries.get_run(settings.tenant, settings.project, run_id(settings.tenant, settings.project, key))
-        if row is None or (row.status not in FINISHED and not new):
+        if row is None or (row.status not in CLOSED_RUN and not new):
             return key, row is not None
     raise AssertionError("count() has no end")
