@@ -123,7 +123,9 @@ MEANINGS: dict[Code, Meaning] = {
     Code.TIMEOUT: Meaning("worker", False, "raise timeout_s of the task, or make it smaller"),
     Code.LEASE_EXPIRED: Meaning("worker", False, "nothing: the task runs again"),
     Code.PROCESS_GONE: Meaning("operator", False, "nothing: the task runs again"),
-    Code.POISON: Meaning("worker", False, "find out why its processes die, then start the task again"),
+    Code.POISON: Meaning(
+        "worker", False, "find out why its processes die, then retry the task, or resolve it if blocked"
+    ),
     Code.INVALID_SPEC: Meaning("caller", False, "mend the task specification"),
     Code.WORKER_FAILED: Meaning("worker", False, "read the failure of the attempt"),
     Code.WORKER_BLOCKED: Meaning("operator", False, "do what the worker asks for, then resolve the task"),
