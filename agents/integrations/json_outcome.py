@@ -11,7 +11,7 @@ from dagbok.events.canonical import canonical
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
 from dagbok.events.specs import Content, Outcome, TaskSpec
-from dagbok.events.written import JsonValue, TaskId, Written
+from dagbok.events.written import TITLE, JsonValue, TaskId, Written, problems_of
 
 OUTCOME_FORM = """\
 Answer with one JSON object and nothing else, in one of these forms:
@@ -23,7 +23,6 @@ Of a task in "tasks", only goal, worker and verifier are required."""
 """What an agent is told; `parse_outcome` reads it."""
 
 MAX_SHOWN_CHARS = 200
-MAX_COMPLAINTS = 5
 
 _FENCED = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
 
@@ -43,14 +42,14 @@ class NotAnOutcome(InvalidInput):
         return True
 
 
-class _Candidate(Written):
+class _Candidate(Written, title=TITLE + "_Candidate"):
     kind: Literal["candidate"]
     content: Content
     media_type: str | None = None
     outputs: JsonValue = None
 
 
-class _Decompose(Written):
+class _Decompose(Written, title=TITLE + "_Decompose"):
     kind: Literal["decompose"]
     tasks: tuple[TaskSpec, ...] = Field(min_length=1)
     reuse: tuple[TaskId, ...] = ()
@@ -58,7 +57,7 @@ class _Decompose(Written):
     composition_contract: JsonValue = None
 
 
-class _Blocked(Written):
+class _Blocked(Written, title=TITLE + "_Blocked"):
     kind: Literal["blocked"]
     reason: Annotated[str, Field(pattern=r"\S")]
 
@@ -95,9 +94,7 @@ def parse_outcome(text: str) -> Outcome:
 
 
 def _complaint(text: str, error: ValidationError) -> str:
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    if found[0]["type"] == "json_invalid":
+    if error.errors(include_url=False, include_input=False, include_context=False)[0]["type"] == "json_invalid":
         shown = " ".join(text.split())[:MAX_SHOWN_CHARS]
         return f"the answer is no JSON object, free text is not an outcome: {shown!r}. {OUTCOME_FORM}"
-    wrong = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found[:MAX_COMPLAINTS])
-    return f"the answer is not an outcome: {wrong}. {OUTCOME_FORM}"
+    return f"the answer is not an outcome: {problems_of(error)}. {OUTCOME_FORM}"

@@ -36,10 +36,9 @@ from dagbok.events.run.values import (
 )
 from dagbok.events.specs import Artifact, Outcome, TaskLimits, TaskSpec, Verdict
 from dagbok.events.when import When
-from dagbok.events.written import TITLE
+from dagbok.events.written import TITLE, problems_of
 
 MAX_FRAMES = 12
-MAX_PROBLEMS = 5
 
 PutArtifact = Callable[[bytes], object]
 """Stores bytes under their hash, durably, in the scope of the run. Blocks."""
@@ -147,16 +146,8 @@ def _judged(error: BaseException) -> tuple[bool, Code, str]:
         # (a language model, say), and read another text the next time.
         model = error.title.removeprefix(TITLE)
         code = Code.INVALID_SPEC if model == TaskSpec.__name__ else Code.INVALID_OUTCOME
-        return True, code, f"{model} is not valid: {_problems(error)}"
+        return True, code, f"{model} is not valid: {problems_of(error)}"
     return isinstance(error, Terminal), Code.WORKER_FAILED, _said(error)
-
-
-def _problems(error: ValidationError) -> str:
-    """Field and problem, on one line; the first few of many."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{'.'.join(map(str, problem['loc'])) or 'value'}: {problem['msg']}" for problem in found[:MAX_PROBLEMS]]
-    more = len(found) - len(told)
-    return " ".join("; ".join([*told, *([f"and {more} more"] if more else [])]).split())
 
 
 def _said(error: BaseException) -> str:

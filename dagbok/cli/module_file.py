@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, InvalidInput
+from dagbok.events.written import problems_of
 
 OURS = "dagbok_file_"
 MAX_MESSAGE = 300
@@ -93,17 +94,10 @@ def broken(path: Path, error: BaseException, advice: str | None = None) -> Dagbo
         where, message = f"{error.filename}:{error.lineno}", error.msg
     else:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        where, message = f"{path}:{lines[-1]}" if lines else str(path), _message(error)
+        where = f"{path}:{lines[-1]}" if lines else str(path)
+        message = problems_of(error) if isinstance(error, ValidationError) else str(error)
     told = " ".join(message.split())[:MAX_MESSAGE]
     return InvalidInput(f"{where}: {type(error).__name__}: {told}".rstrip(": "), code=Code.BAD_MODULE, advice=advice)
-
-
-def _message(error: BaseException) -> str:
-    """What pydantic says of a wrong field, without its links."""
-    if isinstance(error, ValidationError):
-        wrong = error.errors(include_url=False, include_input=False, include_context=False)
-        return "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in wrong)
-    return str(error)
 
 
 def _imported(path: Path) -> ModuleType | None:
