@@ -121,7 +121,7 @@ async def test_a_verifier_of_decompositions_sees_all_that_the_worker_wrote(tmp_p
     @verifier("looks", version="1", judges=("candidate", "decomposition"))
     async def looks(candidate: Candidate, task: TaskContext) -> bool:
         shown.extend(candidate.tasks)
-        return True
+        return candidate.is_decomposition == bool(candidate.tasks) == (not candidate)
 
     async with hosted(tmp_path, splits, looks) as dagbok:
         assert (await dagbok.run(spec("splits", verifier="looks"))).succeeded
