@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 
 from dagbok.events.run import commands as c
 from dagbok.events.run.events import CommandRefused
+from dagbok.events.run.values import Limits
 from dagbok.projections.task_graph.state import CLOSED_RUN, RunState
 from dagbok.testing import act, candidate
 from tests.support.histories import random_history
 from tests.support.logbuilder import LogBuilder
-from tests.support.random_values import UNLIMITED
+from tests.support.random_values import AMPLE
 from tests.support.scale import scale
 
+BUDGETS = ("max_tokens", "max_cost", "max_wall_ms", "max_total_artifact_bytes")
 histories = st.builds(random_history, st.integers(0, 2**32), st.integers(0, 200))
 examples = settings(max_examples=scale(40, 3_000), deadline=None)
 
@@ -45,7 +47,7 @@ def _drive(history: LogBuilder, run: RunState, *, resolve: bool) -> None:
     if run.status == "paused":
         _send(history, run, c.ResumeRun())
     if resolve and run.status not in CLOSED_RUN:
-        _send(history, run, c.SetLimits(msgspec.structs.replace(run.limits, **UNLIMITED)))
+        _send(history, run, c.SetLimits(_richer(run.limits)))
     for _ in range(10 * len(run.tasks) + 10):
         command = _next(history, run, resolve=resolve)
         if command is None:
@@ -79,3 +81,9 @@ def _next(history: LogBuilder, run: RunState, *, resolve: bool) -> c.RunCommand 
 def _send(history: LogBuilder, run: RunState, command: c.RunCommand) -> None:
     events = history.send(run.run, command)
     assert not isinstance(events[0], CommandRefused), events[0]
+
+
+def _richer(limits: Limits) -> Limits:
+    """The same run with more to spend."""
+    budgets = {name: getattr(AMPLE, name) for name in BUDGETS if getattr(limits, name) is not None}
+    return msgspec.structs.replace(limits, **budgets)

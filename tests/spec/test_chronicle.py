@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unittest import mock
 
 import structlog
 
@@ -29,8 +30,12 @@ class Partition:
         envelope = run_command(SENDER, "run:r", command, id=f"id-{self.commands}", now_ms=START_MS)
         decided = handle(self.state, StoredRecord(self.commands, START_MS, "", command_record(envelope).value), 1)
         self.commands += 1
-        with structlog.testing.capture_logs() as lines:
+        # A logger of its own: that of the module may have been bound under whatever was configured before.
+        capture = structlog.testing.LogCapture()
+        logger = structlog.wrap_logger(None, processors=[capture], wrapper_class=structlog.BoundLogger)
+        with mock.patch.object(chronicle, "logger", logger):
             chronicle.tell(decided)
+        lines = capture.entries
         for line in lines:
             assert (line["stream"], line["command_id"]) == ("run:r", envelope.id)
             assert line["at"] == f"0:{self.commands - 1}"

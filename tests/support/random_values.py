@@ -27,8 +27,9 @@ LIMITS: Final = Limits(
     max_open=3, max_attempts=2, max_lost=2, max_verifier_errors=2, max_tasks=60, backoff_base_ms=100, backoff_max_ms=400
 )
 BIG_BYTES: Final = 1 << 20
-UNLIMITED: Final = {"max_tokens": None, "max_cost": None, "max_wall_ms": None, "max_total_artifact_bytes": None}
-"""The budgets whose end blocks a run, taken away."""
+_MOST: Final = 2**53
+AMPLE: Final = Limits(max_tokens=_MOST, max_cost="9" * 18, max_wall_ms=_MOST, max_total_artifact_bytes=_MOST)
+"""The budgets whose end blocks a run, as high as they can be set."""
 
 
 class RandomValues:
