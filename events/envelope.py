@@ -10,7 +10,17 @@ import msgspec
 
 from dagbok.events.log.port import Record
 from dagbok.events.run.commands import RunCommand
-from dagbok.events.run.values import NULL, ArtifactRef, AttemptKind, Decompose, Failure, Phase, SecurityContext, Spec
+from dagbok.events.run.values import (
+    NULL,
+    ArtifactRef,
+    AttemptKind,
+    Decompose,
+    Failure,
+    Phase,
+    SecurityContext,
+    Spec,
+    VerifierPin,
+)
 
 ENVELOPE_VERSION: Final = 1
 REPLY_TO: Final = "reply_to"
@@ -105,7 +115,9 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     `opened_at` is the commit that opened the attempt (partition, offset). `inputs` are the published artifacts of the
     dependencies; `renamed` has those that stand in for one that the spec names (by that name); `problem` is what went
     wrong before. In phase `integrate`, `composition` is what the children are to make up together. A review has what it
-    judges: `candidate` with `outputs`, or a `proposal`; and `subject`, the hashes that its report must name.
+    judges: `candidate` with `outputs`, or a `proposal`; `subject`, the hashes that its report must
+    name; and `pin`, the verifier that the run is bound to: who has another does not serve it.
+
     `claim_first`: it was sent before and nobody claimed it. Whoever took it may have died of it, and only a death under
     a claim counts: so it is claimed before it runs, whatever its worker is declared to be."""
 
@@ -133,6 +145,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     outputs: msgspec.Raw = NULL
     proposal: Decompose | None = None
     subject: tuple[str, ...] = ()
+    pin: VerifierPin | None = None
     claim_first: bool = False
 
 

@@ -65,10 +65,12 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
 
     - `contract`: what the verifier holds the result to, any JSON value; `inputs`: what the worker needs, any JSON
       value.
-    - `depends_on`: tasks whose published artifacts the worker may read; the task starts when all are verified. An edge
-      may have a condition: see `When`.
+    - `depends_on`: tasks whose published artifacts the worker may read; the task starts when all of them are verified
+      or skipped, and is skipped itself when no edge is taken. An edge may have a condition: see `When`.
     - `pool`: the processes that serve it. None: the default pool of the program that starts it.
-    - `priority`: larger first. `timeout_s`, `lease_s`: seconds. `max_attempts`: of this task; none: the run's limit.
+    - `priority`: larger first. `max_attempts`: so many may fail before the task does; none: the run's limit.
+    - `timeout_s`: how long one attempt of the worker may take; none: as long as it likes. `lease_s`: how long an
+      attempt whose process is not heard of is left to it; while the process lives, it renews the lease by itself.
     - `proposal_verifier`: who judges a decomposition of this task; none: the verifier if it judges decompositions, else
       whoever judges those of the task that created it, and at last the built-in check of the structure.
     - `child_verifiers`: the only verifiers that tasks created below this one may name; none: those of the task that

@@ -25,6 +25,8 @@ from dagbok.events.run.values import AttemptKind
 
 logger = structlog.get_logger(__name__)
 
+MOST_NAMED = 20
+"""How many of the keys that it serves a process names when it turns an attempt down."""
 KINDS: tuple[AttemptKind, ...] = ("work", "verify")
 
 
@@ -109,11 +111,20 @@ class WorkerProcess:
         if attempt_of(dispatch) in self._holdings:
             return
         lane = self._lanes.get((dispatch.kind, dispatch.key)) or self._open_lane(dispatch.kind, dispatch.key)
-        if lane is None:
-            served = self._registry.workers if dispatch.kind == "work" else self._registry.verifiers
-            self._holdings.reject(dispatch, tuple(sorted(served)[:20]))
+        if lane is None or not self._is_bound_to(dispatch):
+            self._holdings.reject(dispatch, self._served(dispatch.kind))
         else:
             lane.put(dispatch)
+
+    def _is_bound_to(self, dispatch: Dispatch) -> bool:
+        """A review is for the verifier that the run is bound to: another version of it would judge for nothing."""
+        return dispatch.pin is None or self._registry.verifiers[dispatch.key].pin == dispatch.pin
+
+    def _served(self, kind: AttemptKind) -> tuple[str, ...]:
+        if kind == "work":
+            return tuple(sorted(self._registry.workers)[:MOST_NAMED])
+        verifiers = self._registry.verifiers.values()
+        return tuple(sorted([f"{verifier.key} (version {verifier.version})" for verifier in verifiers])[:MOST_NAMED])
 
     def _open_lane(self, kind: AttemptKind, key: str) -> KeyLane | None:
         lane: KeyLane | None = None

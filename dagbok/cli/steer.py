@@ -85,7 +85,9 @@ def supersede(
     """Put another task in the place of one that is not verified.
 
     FILE is a Python file whose main(…) returns the replacement, or a JSON file
-    with it. Those that wait for the old task wait for the new one.
+    with it. Those that wait for the old task wait for the new one. From JSON
+    it goes to the pool of the old task; from a Python file to the pool of
+    that file, which has to be served too: "dagbok up --import FILE".
 
     Examples:
       dagbok supersede last analysis smaller.py --depth 2
@@ -133,7 +135,11 @@ def limits(
     place: Place | None = None,
     output: Output | None = None,
 ) -> int:
-    """Show what a run may use, or raise it: "dagbok limits last max_tasks=200000"."""
+    """Show what a run may use, or raise it: "dagbok limits last max_tasks=200000".
+
+    Limits only grow. A run that is blocked by a limit goes on when it is
+    raised, and a process serves it.
+    """
     from dagbok.cli.limits import limits as show_or_raise
 
     return show_or_raise(run, changes, place, output)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from dagbok import Candidate, Outcome, TaskContext, verifier, worker
-from dagbok.events.run.events import AttemptFailed, VerdictRecorded
+from dagbok import Candidate, Outcome, TaskContext, Verifier, verifier, worker
+from dagbok.events.run.events import AttemptFailed, AttemptUnserved, VerdictRecorded
 from dagbok.events.run.values import MAX_MESSAGE_CHARS
 from dagbok.events.specs import Artifact
 from tests.support.hosts import TIMEOUT_S, events_of, hosted, spec, until
@@ -235,3 +235,31 @@ async def test_a_key_nobody_serves_is_shown_and_served_by_the_process_that_has_i
     async with hosted(tmp_path, rare) as dagbok:
         result = await dagbok.run(spec("rare"), key="rare")
         assert (result.run, result.json()) == (run, 1)
+
+
+async def test_a_review_waits_for_the_version_of_its_verifier_that_the_run_is_bound_to(tmp_path: Path) -> None:
+    judged: list[str] = []
+
+    def judge(number: str) -> Verifier:
+        @verifier("judge", version=number)
+        async def judges(candidate: Candidate, task: TaskContext) -> bool:
+            judged.append(number)
+            return True
+
+        return judges
+
+    @worker("makes", pure=True)
+    async def makes(task: TaskContext) -> Outcome:
+        return Outcome.candidate(1)
+
+    async with hosted(tmp_path, judge("1")) as dagbok:
+        run = await dagbok.start(spec("makes", verifier="judge"))
+    async with hosted(tmp_path, makes, judge("2")) as dagbok:
+        await until(dagbok, lambda: dagbok.unserved(run) == ["verifier 'judge'"])
+        rejected = await events_of(dagbok, AttemptUnserved)
+        serves = {name for event in rejected if isinstance(event, AttemptUnserved) for name in event.serves}
+        assert "judge (version 2)" in serves
+    async with hosted(tmp_path, makes, judge("1")) as dagbok:
+        assert (await dagbok.wait(run)).succeeded
+    assert set(judged) == {"1"}
+

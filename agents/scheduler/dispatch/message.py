@@ -43,6 +43,7 @@ def build_dispatch(
         outputs=NULL if staged is None else staged.outputs,
         proposal=None if staged is None else staged.proposal,
         subject=() if staged is None else staged.subject,
+        pin=run.bound().verifiers.get(key) if review else None,
     )
 
 
