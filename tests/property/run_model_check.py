@@ -34,7 +34,7 @@ class Checked:
         else:
             against = refusals(self.model, command, now_ms)
             assert not against, f"{command} had to be refused: {against}"
-            take(self.model, command, events, now_ms)
+            take(self.model, command, events, now_ms, right=right)
             assert self.model.reopened == any(isinstance(event, e.RunReopened) for event in events)
             for event in events:
                 if isinstance(event, e.RunBlocked | e.RunFailed):

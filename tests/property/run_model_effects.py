@@ -23,10 +23,11 @@ REVIEW_AGAIN = ("verifier_error", "poison")
 E = TypeVar("E", bound=e.Event)
 
 
-def take(run: Model, command: c.RunCommand, events: Sequence[e.Event], now_ms: int) -> None:
-    """The command is accepted at a log time, with these events."""
+def take(run: Model, command: c.RunCommand, events: Sequence[e.Event], now_ms: int, *, right: bool = True) -> None:
+    """The command is accepted at a log time, with these events. `right`: it is well-formed, down to the specs in it:
+    what a spec may say at all is not the model's subject."""
     run.reopened = False
-    _Effect(run, events, now_ms).of(command)
+    _Effect(run, events, now_ms, right=right).of(command)
     if not isinstance(command, SAYS_NOTHING_OF_THE_GRAPH):
         proceed(run, events, now_ms)
 
@@ -68,8 +69,8 @@ def _stop(task: Task, told: str, code: str, *, keep: bool = False) -> None:
 class _Effect:
     """One command."""
 
-    def __init__(self, run: Model, events: Sequence[e.Event], now_ms: int) -> None:
-        self.run, self.events, self.now_ms = run, events, now_ms
+    def __init__(self, run: Model, events: Sequence[e.Event], now_ms: int, *, right: bool) -> None:
+        self.run, self.events, self.now_ms, self.right = run, events, now_ms, right
 
     def of(self, command: c.RunCommand) -> None:
         run = self.run
@@ -219,6 +220,8 @@ class _Effect:
 
     def _is_refused(self, task: Task, proposal: Decompose) -> bool:
         codes = breaches(self.run, task, proposal)
+        if not self.right and any(isinstance(event, e.DecompositionRefused) for event in self.events):
+            codes.add("invalid_spec")
         if not codes:
             return False
         code = self._event(e.DecompositionRefused).code
