@@ -29,6 +29,7 @@ logger = structlog.get_logger(__name__)
 KEEP_REPLIES_MS: Final = 5 * 60 * 1000
 KEEP_REPLIES: Final = 50_000
 CLEAN_EVERY_S: Final = 10.0
+OPENINGS: Final = 5
 MAX_WAL_BYTES: Final = 64 * 1024 * 1024
 """A process that is stopped within a read keeps the write-ahead log from being reset."""
 
@@ -75,6 +76,29 @@ class QueueFile:
             self.close()
         if self._db is not None or not (create or self._path.exists()):
             return False
+        for _ in range(OPENINGS):
+            there_before = self._made()
+            db = self._prepared()
+            numbers = self._file_numbers()
+            if numbers[0] == there_before:
+                self._db, self._numbers = db, numbers
+                return True
+            # Another process has made it anew meanwhile: this may be the one that was removed.
+            db.close()
+        raise sqlite3.OperationalError("the queue is made anew again and again")
+
+    def _made(self) -> int:
+        """The number of the file that is there, or of an empty one that is made now."""
+        try:
+            file = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o644)
+        except FileExistsError:
+            return self._number(self._path)
+        try:
+            return os.fstat(file).st_ino
+        finally:
+            os.close(file)
+
+    def _prepared(self) -> sqlite3.Connection:
         db = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             for pragma in _PRAGMAS:
@@ -82,12 +106,10 @@ class QueueFile:
             while_busy(lambda: db.execute("PRAGMA journal_mode=WAL").fetchall(), self._busy_timeout_s)
             for statement in _CREATE:
                 while_busy(lambda statement=statement: db.execute(statement), self._busy_timeout_s)  # type: ignore[misc]
-            self._numbers = self._file_numbers()
         except BaseException:
             db.close()
             raise
-        self._db = db
-        return True
+        return db
 
     def look(self) -> sqlite3.Connection:
         """The connection, at the beginning of an exchange: what others write from now on counts as a change."""
