@@ -70,7 +70,8 @@ async def _end(child: asyncio.subprocess.Process) -> None:
     if child.stdin is not None:
         child.stdin.close()
     try:
-        await asyncio.wait_for(child.wait(), 5.0)
+        async with asyncio.timeout(5.0):
+            await child.wait()
     except TimeoutError:
         child.kill()
         await child.wait()

@@ -11,7 +11,11 @@ logger = structlog.get_logger(__name__)
 
 
 class Services:
-    """A set of tasks with one fate. `failure` has the error of the first that failed."""
+    """A set of tasks with one fate. `failure` has the error of the first that failed.
+
+    They wait under `asyncio.timeout`: before Python 3.12 `asyncio.wait_for` swallows a cancellation that comes in the
+    moment in which the wait is over, and a service that goes on then is never ended.
+    """
 
     def __init__(self, failure: asyncio.Future[BaseException]) -> None:
         self.failure = failure

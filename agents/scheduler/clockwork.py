@@ -75,7 +75,8 @@ class Clockwork:
         if timeout_s is not None and timeout_s <= 0:
             return
         try:
-            await asyncio.wait_for(self._outputs.changed.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._outputs.changed.wait()
         except TimeoutError:
             return
 

@@ -78,7 +78,8 @@ class SpanSink:
             self._closing = True
             self._turn.notify()
         try:
-            await asyncio.wait_for(self._ended.wait(), min(grace_s, GONE_GRACE_S) if self.failing else grace_s)
+            async with asyncio.timeout(min(grace_s, GONE_GRACE_S) if self.failing else grace_s):
+                await self._ended.wait()
         except TimeoutError:
             with self._turn:
                 self._given_up = True

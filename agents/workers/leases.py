@@ -26,7 +26,8 @@ class LeaseKeeper:
             self._holdings.shorter.clear()
             wanted_s = min(self._holdings.shortest_lease_s / 8, self._pure_grace_s / 4, LONGEST_TICK_S)
             try:
-                await asyncio.wait_for(self._holdings.shorter.wait(), max(wanted_s, SHORTEST_TICK_S))
+                async with asyncio.timeout(max(wanted_s, SHORTEST_TICK_S)):
+                    await self._holdings.shorter.wait()
             except TimeoutError:
                 self.tick()
 

@@ -115,7 +115,8 @@ class Outbox:
         looked_s = self._now_s()
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._filled.wait(), self._repeat_after_s / 4 if self._pending else None)
+                async with asyncio.timeout(self._repeat_after_s / 4 if self._pending else None):
+                    await self._filled.wait()
             # Also while new commands keep coming.
             if self._now_s() - looked_s >= self._repeat_after_s / 4:
                 looked_s = self._now_s()

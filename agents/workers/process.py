@@ -92,7 +92,8 @@ class WorkerProcess:
             logger.warning("worker.functions_ignore_cancel", process=self._process, grace_s=grace_s)
         self._holdings.release_all()
         try:
-            await asyncio.wait_for(self._outbox.settled(), grace_s)
+            async with asyncio.timeout(grace_s):
+                await self._outbox.settled()
         except TimeoutError:
             logger.warning("worker.stopped_unsettled", process=self._process, grace_s=grace_s)
         await _cancelled(self._services)

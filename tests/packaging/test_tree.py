@@ -29,3 +29,10 @@ def test_every_folder_of_code_below_is_a_package(folder: str) -> None:
     """One without `__init__.py` would be missing from the import graph, and so from the import contracts."""
     holding_code = {file.parent for file in (ROOT / folder).rglob("*.py")} - {ROOT / folder}
     assert sorted(str(f) for f in holding_code if not (f / "__init__.py").exists()) == []
+
+
+@pytest.mark.parametrize("folder", [*FOLDERS, "dagbok"])
+def test_nothing_waits_by_what_may_swallow_a_cancellation(folder: str) -> None:
+    """`asyncio.wait_for` does before Python 3.12: see `dagbok.agents.hosting.services`."""
+    calls = [str(file) for file in (ROOT / folder).rglob("*.py") if "asyncio.wait_for(" in file.read_text()]
+    assert calls == []
