@@ -18,10 +18,10 @@ from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.ownership import ProjectorPlace
 from dagbok.agents.hosting.watching import Committed
-from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
+from dagbok.agents.scheduler.dispatch.tenants import TenantLimit, limit_by_tenant
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
 from dagbok.events.codes import Code
-from dagbok.events.errors import InvalidInput, Refused
+from dagbok.events.errors import Refused
 from dagbok.events.ids import check_id, run_id, run_stream
 from dagbok.events.run.limits import raised
 from dagbok.events.run.values import FailurePolicy, Limits, Pinned
@@ -91,7 +91,7 @@ class Dagbok(Steering):
             own=own,
             projector=projector,
             snapshot_bytes=snapshot_bytes,
-            tenant_limit=_by_tenant(tenant_limit),
+            tenant_limit=limit_by_tenant(tenant_limit),
         )
         dagbok = cls(host, registry, pool=pool, user=user)
         try:
@@ -290,14 +290,6 @@ def _mine(found: RunState | None, run: str, tenant: str, project: str) -> RunSta
     if found is None or not found.exists or (found.tenant, found.project) != (tenant, project):
         raise Refused(Code.NOT_FOUND, f"there is no run {run} in {tenant}/{project}")
     return found
-
-
-def _by_tenant(limit: int | TenantLimit | None) -> TenantLimit | None:
-    if not isinstance(limit, int):
-        return limit
-    if limit < 1:
-        raise InvalidInput(f"tenant_limit is {limit}", code=Code.USAGE, advice="name a number above zero, or none")
-    return lambda _tenant: limit
 
 
 async def _result(future: asyncio.Future[RunResult]) -> RunResult:

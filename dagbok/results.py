@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from dagbok.agents.scheduler.decide.proceed import judge_of
+from dagbok.agents.scheduler.decide.judges import judge_of
 from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.agents.workers.views import Artifacts, ArtifactView
 from dagbok.events.envelope import Input

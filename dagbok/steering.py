@@ -10,10 +10,8 @@ from dagbok.agents.hosting.embedded import EmbeddedHost
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.encode import encode_spec
 from dagbok.events.codes import Code
-from dagbok.events.envelope import Answer, Sender, run_command
+from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
-from dagbok.events.ids import run_stream
-from dagbok.events.log.clock import system_ms
 from dagbok.events.run.commands import (
     AmendRun,
     CancelRun,
@@ -28,6 +26,7 @@ from dagbok.events.run.commands import (
 )
 from dagbok.events.run.values import FailurePolicy, Limits, VerifierPin
 from dagbok.events.specs import TaskSpec
+from dagbok.sending import client_command
 
 DEFAULT_TENANT = "local"
 DEFAULT_PROJECT = "default"
@@ -132,8 +131,7 @@ class Steering:
         return {key: found[key] for key in keys} if keys else found
 
     async def _send(self, run: str, command: RunCommand, tenant: str, project: str) -> Answer:
-        sender = Sender(tenant, project, f"user:{self._user}")
-        envelope = run_command(sender, run_stream(run), command, id=secrets.token_hex(16), now_ms=system_ms())
+        envelope = client_command(run, command, tenant=tenant, project=project, user=self._user)
         answer = await self._host.ask(envelope)
         if not answer.accepted:
             raise Refused(Code(answer.code or Code.INTERNAL_ERROR), answer.reason, advice=answer.advice or None)

@@ -21,7 +21,12 @@ Two questions have an answer on every error: may the same request succeed later 
 
 from __future__ import annotations
 
+from typing import Final
+
 from dagbok.events.codes import Code, Fault
+
+LET_WRITE: Final = "make the data folder writable for this user, or use another one (--data)"
+"""Advice where the file system refuses to write."""
 
 
 class DagbokError(Exception):

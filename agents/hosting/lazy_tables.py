@@ -25,19 +25,29 @@ class LazyTables:
         self._tables: Tables | None = None
         self._projector: Projector | None = None
 
+    async def open(self) -> None:
+        """Open them now rather than when they are first asked. Raises like `Tables.open`."""
+        async with self._one_at_a_time:
+            await self._opened()
+
     async def fresh(self) -> Queries:
         """Queries that see every commit that is in the log now. Raises like `Tables.open` and `Projector.catch_up`."""
-        # Imported here: a process that never asks starts faster without a database toolkit.
-        from dagbok.projections.projector import Projector
         from dagbok.projections.queries import Queries
-        from dagbok.projections.store import Tables
 
         async with self._one_at_a_time:
-            if self._tables is None or self._projector is None:
-                self._tables = await asyncio.to_thread(Tables.open, self._folder.tables)
-                self._projector = Projector(self._log, self._tables)
-            await self._projector.catch_up()
-            return Queries(self._tables)
+            projector, tables = await self._opened()
+            await projector.catch_up()
+            return Queries(tables)
+
+    async def _opened(self) -> tuple[Projector, Tables]:
+        # Imported here: a process that never asks starts faster without a database toolkit.
+        from dagbok.projections.projector import Projector
+        from dagbok.projections.store import Tables
+
+        if self._tables is None or self._projector is None:
+            self._tables = await asyncio.to_thread(Tables.open, self._folder.tables)
+            self._projector = Projector(self._log, self._tables)
+        return self._projector, self._tables
 
     async def close(self) -> None:
         """Idempotent."""

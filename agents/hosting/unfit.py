@@ -8,10 +8,9 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from dagbok.events.errors import StorageFailed
+from dagbok.events.errors import LET_WRITE, StorageFailed
 
 REMOVE: Final = "remove it, or use another data folder (--data)"
-_LET_WRITE: Final = "make the data folder writable for this user, or use another one (--data)"
 _NOT_WRITABLE: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 _KINDS: Final = {
     stat.S_IFLNK: "a symbolic link",
@@ -53,7 +52,7 @@ def check_folder(path: Path) -> None:
     except OSError as error:
         raise cannot_use(path, error) from error
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        raise StorageFailed(f"{path} cannot be written", advice=_LET_WRITE)
+        raise StorageFailed(f"{path} cannot be written", advice=LET_WRITE)
 
 
 def is_no(wanted: str, path: Path, found: os.stat_result) -> StorageFailed:
@@ -64,5 +63,5 @@ def is_no(wanted: str, path: Path, found: os.stat_result) -> StorageFailed:
 
 def cannot_use(path: Path, error: OSError) -> StorageFailed:
     """What to say of a `path` that the system refuses."""
-    advice = _LET_WRITE if error.errno in _NOT_WRITABLE else None
+    advice = LET_WRITE if error.errno in _NOT_WRITABLE else None
     return StorageFailed(f"cannot use {path}: {error.strerror or error}", advice=advice)

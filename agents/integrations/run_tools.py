@@ -1,7 +1,7 @@
 """Tools with which an agent looks at runs and steers them: plain async functions for any framework.
 
-    async with run_tools("runs/", tenant="acme", project="docs", control=dagbok) as tools:
-        agent = Agent(model, tools=tools.functions(read_only=True))
+async with run_tools("runs/", tenant="acme", project="docs", control=dagbok) as tools:
+    agent = Agent(model, tools=tools.functions(read_only=True))
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final, Protocol, get_args
 
 from dagbok.agents.hosting.folder import DataFolder
-from dagbok.agents.hosting.fresh_queries import FreshQueries, open_fresh_queries
+from dagbok.agents.hosting.fresh_queries import open_fresh_queries
+from dagbok.agents.hosting.lazy_tables import LazyTables
 from dagbok.agents.integrations.shown import JsonObject, page, shown_event, shown_run, shown_task
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, InvalidInput, Refused
@@ -63,9 +64,7 @@ class RunTools:
     the work, so it must not be blocked meanwhile.
     """
 
-    def __init__(
-        self, queries: FreshQueries, *, tenant: str, project: str, control: RunControl | None = None
-    ) -> None:
+    def __init__(self, queries: LazyTables, *, tenant: str, project: str, control: RunControl | None = None) -> None:
         self._queries, self._tenant, self._project, self._control = queries, tenant, project, control
         self._loop = asyncio.get_running_loop()
 

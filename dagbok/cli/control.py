@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable
 
 from dagbok.agents.hosting.control import decide_once
@@ -14,11 +13,11 @@ from dagbok.cli.quiet import quiet_logs
 from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import short
 from dagbok.events.codes import Code
-from dagbok.events.envelope import Answer, Sender, run_command
+from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
-from dagbok.events.log.clock import system_ms
 from dagbok.events.run.commands import CancelRun, CancelTask, PauseRun, ResolveBlock, ResumeRun, RetryTask, RunCommand
 from dagbok.projections.views.graph.rows import RunRow
+from dagbok.sending import client_command
 from dagbok.settings import Settings
 
 Make = Callable[[Reading, RunRow], RunCommand]
@@ -102,6 +101,5 @@ async def _send(settings: Settings, name: str, make: Make) -> tuple[RunRow, Answ
     async with reading(settings) as found:
         run = found.find_run(name)
         command = make(found, run)
-    sender = Sender(settings.tenant, settings.project, f"user:{settings.user}")
-    envelope = run_command(sender, run.stream, command, id=secrets.token_hex(16), now_ms=system_ms())
+    envelope = client_command(run.run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
     return run, accepted(await decide_once(found.folder, envelope), run.run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,11 +17,10 @@ from dagbok.cli.module_file import as_file, load_all, pool_of
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.ownership import who_goes_on
 from dagbok.cli.quiet import only_json, quiet_logs
-from dagbok.events.envelope import Sender, run_command
 from dagbok.events.errors import Refused
-from dagbok.events.ids import run_id, run_stream
-from dagbok.events.log.clock import system_ms
+from dagbok.events.ids import run_id
 from dagbok.events.run.values import Pinned
+from dagbok.sending import client_command
 from dagbok.settings import Settings
 from dagbok.starting import start_command
 
@@ -62,8 +60,7 @@ async def _submit(settings: Settings, entry: Entry, pinned: Pinned, *, new: bool
     key, known = await choose(settings, entry, new=new)
     run = run_id(settings.tenant, settings.project, key)
     command = start_command(run, entry.tasks, pinned, pool=pool_of(entry.file), user=settings.user)
-    sender = Sender(settings.tenant, settings.project, f"user:{settings.user}")
-    envelope = run_command(sender, run_stream(run), command, id=secrets.token_hex(16), now_ms=system_ms())
+    envelope = client_command(run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
     answer = await decide_once(DataFolder(settings.data), envelope)
     try:
         accepted(answer, run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dagbok.agents.scheduler.decide.proceed import judge_of
+from dagbok.agents.scheduler.decide.judges import judge_of
 from dagbok.events.run.amounts import NOTHING
 from dagbok.events.run.commands import (
     FailAttempt,

@@ -19,7 +19,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, TypeVar
 
-from dagbok.events.errors import DagbokError, FolderBusy, FormatTooNew, LogCorrupt, StorageFailed
+from dagbok.events.errors import LET_WRITE, DagbokError, FolderBusy, FormatTooNew, LogCorrupt, StorageFailed
 from dagbok.events.log.checks import TOPICS
 
 FORMAT: Final = 1
@@ -42,7 +42,6 @@ _CREATE: Final = (
     ),
 )
 
-_LET_WRITE: Final = "make the data folder writable for this user, or use another one (--data)"
 _NOT_WRITABLE: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _CORRUPT: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT}
@@ -107,7 +106,7 @@ def is_busy(error: BaseException) -> bool:
 
 def explain(error: Failure, path: Path) -> DagbokError:
     """The error of dagbok that says in one line what `error` means for the log in `path`."""
-    advice = _LET_WRITE if isinstance(error, sqlite3.Error) and _primary_code(error) in _NOT_WRITABLE else None
+    advice = LET_WRITE if isinstance(error, sqlite3.Error) and _primary_code(error) in _NOT_WRITABLE else None
     explained = _class_of(error)(f"{path}: {error}", advice=advice)
     explained.__cause__ = error
     return explained

@@ -12,7 +12,7 @@ import msgspec
 import sqlalchemy as sa
 
 from dagbok.events.codes import Code
-from dagbok.events.errors import StorageFailed
+from dagbok.events.errors import LET_WRITE, StorageFailed
 
 BUSY_TIMEOUT_S: Final = 10.0
 """How long a transaction waits for another process before it gives up."""
@@ -85,7 +85,7 @@ def explain(error: sa.exc.DBAPIError, engine: sa.Engine) -> StorageFailed:
         return damaged(engine, cause or error)
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
         return StorageFailed(
-            f"{where}: {cause}", advice="make the data folder writable for this user, or use another one (--data)"
+            f"{where}: {cause}", advice=LET_WRITE
         )
     return StorageFailed(f"{where}: {cause}")
 

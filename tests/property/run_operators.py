@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from dagbok.agents.scheduler.decide.proceed import judge_of
+from dagbok.agents.scheduler.decide.judges import judge_of
 from dagbok.events.run import commands as c
 from dagbok.projections.task_graph.state import CLOSED_RUN, FINAL_TASK
 from dagbok.testing import act, pin

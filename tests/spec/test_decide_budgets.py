@@ -20,10 +20,8 @@ from dagbok.events.run.events import (
     TaskVerified,
     VerdictRecorded,
 )
-from dagbok.events.run.values import Spec
 from dagbok.testing import (
     CLAIM,
-    Limits,
     Scenario,
     TaskLimits,
     Usage,
@@ -31,19 +29,10 @@ from dagbok.testing import (
     candidate,
     decompose,
     failure,
-    given,
     like,
-    start,
     task,
 )
-
-
-def _limited(*tasks: Spec, tokens: int | None = None, cost: str | None = None, **other: int) -> Scenario:
-    return given().when(start(*tasks, limits=Limits(max_tokens=tokens, max_cost=cost, **other)))
-
-
-def _reserving(id: str, tokens: int = 0, cost: str = "0", priority: int = 0) -> Spec:
-    return task(id, limits=TaskLimits(tokens, cost), priority=priority)
+from tests.spec.steps import limited, reserving
 
 
 def _accounts(run: Scenario, *, spent: Usage, reserved: Usage) -> Scenario:
@@ -54,7 +43,7 @@ def _accounts(run: Scenario, *, spent: Usage, reserved: Usage) -> Scenario:
 
 
 def test_a_work_attempt_reserves_what_its_task_may_use() -> None:
-    run = _limited(_reserving("a", 40, "1.5"), task("b"), tokens=100)
+    run = limited(reserving("a", 40, "1.5"), task("b"), tokens=100)
     run.then(
         RunStarted,
         TasksAdded,
@@ -65,14 +54,14 @@ def test_a_work_attempt_reserves_what_its_task_may_use() -> None:
 
 
 def test_what_the_worker_reports_takes_the_place_of_the_reservation() -> None:
-    run = _limited(_reserving("a", 40, "1.5"), tokens=100).submits("a", candidate(1), usage=Usage(25, "0.75"))
+    run = limited(reserving("a", 40, "1.5"), tokens=100).submits("a", candidate(1), usage=Usage(25, "0.75"))
     run.then(like(CandidateSubmitted, usage=Usage(25, "0.75")), like(AttemptOpened, kind="verify", reserved=None))
     _accounts(run, spent=Usage(25, "0.75"), reserved=Usage())
 
 
 def test_a_worker_may_report_more_than_was_reserved() -> None:
     """It is spent: a budget may end above its limit by what ran already, and nothing more opens."""
-    run = _limited(_reserving("a", 40), _reserving("b", 40), tokens=100, max_open=1)
+    run = limited(reserving("a", 40), reserving("b", 40), tokens=100, max_open=1)
     over = run.submits("a", candidate(1), usage=Usage(101)).judges("a", "pass")
     over.then(VerdictRecorded, TaskVerified, RunBlocked("budget_exhausted", ("b",))).then_state(spent=Usage(101))
 
@@ -105,7 +94,7 @@ ENDS: tuple[tuple[str, Callable[[Scenario], Scenario], Usage], ...] = (
 def test_what_an_attempt_is_charged_when_it_ends(end: Callable[[Scenario], Scenario], charged: Usage) -> None:
     """What its worker says; all that it had reserved when nobody says anything. Either way the rest returns."""
     spec = task("a", limits=TaskLimits(40, "1.5"), timeout_ms=30_000)
-    run = _limited(spec, task("z"), max_wall_ms=600_000).starts("a")
+    run = limited(spec, task("z"), max_wall_ms=600_000).starts("a")
     ended = end(run)
     again = ended.task("a").attempt
     ended.then_state(spent=charged, reserved=Usage() if again is None or again.reserved is None else Usage(40, "1.5"))
@@ -114,12 +103,12 @@ def test_what_an_attempt_is_charged_when_it_ends(end: Callable[[Scenario], Scena
 @pytest.mark.parametrize("name", ["task cancelled", "task superseded", "run cancelled", "wall time"])
 def test_an_attempt_that_nobody_claimed_is_charged_nothing(name: str) -> None:
     end = next(end for known, end, _ in ENDS if known == name)
-    run = _limited(_reserving("a", 40, "1.5"), task("z"), max_wall_ms=600_000)
+    run = limited(reserving("a", 40, "1.5"), task("z"), max_wall_ms=600_000)
     end(run).then_state(spent=Usage(), reserved=Usage())
 
 
 def test_the_reservation_of_a_lost_attempt_is_charged_each_time() -> None:
-    run = _limited(_reserving("a", 40), tokens=100).starts("a").fires("lease", "a")
+    run = limited(reserving("a", 40), tokens=100).starts("a").fires("lease", "a")
     run.then(like(AttemptLost, usage=Usage(40)), like(AttemptOpened, reserved=Usage(40)))
     run.starts("a").fires("lease", "a").then(
         like(AttemptLost, usage=Usage(40)), RunBlocked("budget_exhausted", ("a",))
@@ -127,7 +116,7 @@ def test_the_reservation_of_a_lost_attempt_is_charged_each_time() -> None:
 
 
 def test_reviews_reserve_nothing_and_what_they_use_counts() -> None:
-    review = _limited(_reserving("a", 40), tokens=100).submits("a", candidate(1), usage=Usage(40))
+    review = limited(reserving("a", 40), tokens=100).submits("a", candidate(1), usage=Usage(40))
     review.judges("a", "error", usage=Usage(3)).then_state(spent=Usage(43), reserved=Usage())
     review.fails("a", usage=Usage(4)).then_state(spent=Usage(44))
     review.releases("a", usage=Usage(5)).then_state(spent=Usage(45))
@@ -146,7 +135,7 @@ def test_reviews_reserve_nothing_and_what_they_use_counts() -> None:
     ],
 )
 def test_a_usage_that_cannot_be_added_up_is_refused_and_the_attempt_stays(usage: Usage) -> None:
-    run = _limited(task("a")).starts("a")
+    run = limited(task("a")).starts("a")
     for refused in (
         run.submits("a", candidate(1), usage=usage),
         run.submits("a", blocked(), usage=usage),
@@ -174,11 +163,11 @@ def test_a_sum_of_tokens_ends_where_tables_and_snapshots_end() -> None:
 def test_costs_add_up_exactly_to_their_last_digit() -> None:
     """Eighteen digits before the point and eighteen behind it; no binary fractions."""
     large, small = "999999999999999999.999999999999999999", "0.000000000000000001"
-    run = _limited(task("a"), task("b"), task("c"))
+    run = limited(task("a"), task("b"), task("c"))
     for id, cost in (("a", large), ("b", large), ("c", small)):
         run = run.submits(id, candidate(1), usage=Usage(0, cost))
     run.then_state(spent=Usage(0, "1999999999999999999.999999999999999999"))
-    tenth = _limited(task("a"), task("b"), task("c"))
+    tenth = limited(task("a"), task("b"), task("c"))
     for id in ("a", "b", "c"):
         tenth = tenth.submits(id, candidate(1), usage=Usage(0, "0.1"))
     tenth.then_state(spent=Usage(0, "0.3"))
@@ -186,15 +175,15 @@ def test_costs_add_up_exactly_to_their_last_digit() -> None:
 
 def test_a_budget_is_used_up_to_its_last_digit_and_no_further() -> None:
     cost = "0.333333333333333333"
-    run = _limited(*(_reserving(f"t{place}", 0, cost) for place in range(4)), cost="1.333333333333333331")
+    run = limited(*(reserving(f"t{place}", 0, cost) for place in range(4)), cost="1.333333333333333331")
     run.then_state(reserved=Usage(0, "0.999999999999999999"))
     assert list(run.state.active) == ["t0", "t1", "t2"]
-    one_more = _limited(*(_reserving(f"t{place}", 0, cost) for place in range(4)), cost="1.333333333333333332")
+    one_more = limited(*(reserving(f"t{place}", 0, cost) for place in range(4)), cost="1.333333333333333332")
     assert list(one_more.state.active) == ["t0", "t1", "t2", "t3"]
 
 
 def test_zeros_at_the_end_are_no_difference() -> None:
-    run = _limited(_reserving("a", 0, "1.50"), _reserving("b", 0, "01.5"), cost="3.0")
+    run = limited(reserving("a", 0, "1.50"), reserving("b", 0, "01.5"), cost="3.0")
     run.then_state(reserved=Usage(0, "3"))
     assert list(run.state.active) == ["a", "b"]
     run.submits("a", candidate(1), usage=Usage(0, "0.000")).then_state(spent=Usage(), reserved=Usage(0, "1.5"))
@@ -203,6 +192,6 @@ def test_zeros_at_the_end_are_no_difference() -> None:
 @pytest.mark.parametrize("zero", ["0", "0.0", "00", "000.000"])
 def test_a_reservation_of_nothing_is_none_however_it_is_written(zero: str) -> None:
     """What reserves nothing opens only while something is left."""
-    run = _limited(_reserving("a", 0, "1"), _reserving("b", 0, zero), cost="1", max_open=1)
+    run = limited(reserving("a", 0, "1"), reserving("b", 0, zero), cost="1", max_open=1)
     used = run.submits("a", candidate(1), usage=Usage(0, "1")).judges("a", "pass")
     used.then_task("b", status="ready", attempt=None).then_state(status="blocked")

@@ -33,12 +33,7 @@ from dagbok.testing import (
     start,
     task,
 )
-
-
-def _done(run: Scenario, *tasks: str) -> Scenario:
-    for id in tasks:
-        run = run.submits(id, candidate(id)).judges(id, "pass")
-    return run
+from tests.spec.steps import done
 
 
 def _statuses(run: Scenario) -> dict[str, str]:
@@ -60,7 +55,7 @@ def test_the_run_fails_with_its_name_when_nothing_else_can_go_on() -> None:
     """What waits for a cancelled task waits for a replacement; the rest of the run is done first."""
     run = run_of(task("a"), task("b", depends_on=("a",)), task("z")).cancels("a").then_state(status="running")
     run.then_task("b", status="waiting", open_deps=1)
-    _done(run, "z").then(VerdictRecorded, TaskVerified, RunFailed("task_cancelled", ("a",)))
+    done(run, "z").then(VerdictRecorded, TaskVerified, RunFailed("task_cancelled", ("a",)))
 
 
 def test_a_run_of_one_cancelled_task_has_failed() -> None:
@@ -76,19 +71,19 @@ def test_a_failure_is_named_before_a_cancelled_task() -> None:
 
 def test_a_cancelled_task_that_no_root_needs_does_not_fail_the_run() -> None:
     run = given().when(start(task("extra"), task("a"), roots=("a",))).cancels("extra")
-    _done(run, "a").then(VerdictRecorded, TaskVerified, RunSucceeded())
+    done(run, "a").then(VerdictRecorded, TaskVerified, RunSucceeded())
 
 
 def test_under_fail_fast_a_cancelled_task_is_no_failure() -> None:
     run = (
         given().when(start(task("a"), task("b"), failure_policy="fail_fast")).cancels("a").then_state(status="running")
     )
-    _done(run, "b").then_state(status="failed")
+    done(run, "b").then_state(status="failed")
 
 
 def test_what_was_created_below_ends_with_it() -> None:
     grown = run_of(task("plan"), task("z")).submits("plan", decompose(task("c1"), task("c2"), task("c3")))
-    grown = _done(grown.submits("c2", decompose(task("d"))), "c3").starts("c1").submits("d", candidate(1))
+    grown = done(grown.submits("c2", decompose(task("d"))), "c3").starts("c1").submits("d", candidate(1))
     cancelled = grown.cancels("plan").then(
         AttemptClosed("c1", 1, "task_cancelled"),
         AttemptClosed("d", 2, "task_cancelled"),
@@ -124,7 +119,7 @@ def test_what_something_else_waits_for_goes_on_with_all_that_it_needs() -> None:
         "c0": "ready",
         "c2": "cancelled",
     }
-    _done(cancelled, "c0", "c1").then_task("other", status="ready")
+    done(cancelled, "c0", "c1").then_task("other", status="ready")
 
 
 def test_what_is_kept_keeps_what_it_created_itself() -> None:
@@ -189,7 +184,7 @@ def test_a_cancelled_task_cannot_be_waited_for_any_more() -> None:
 
 def test_a_replacement_of_a_cancelled_branch_finishes_the_run() -> None:
     grown = run_of(task("plan")).submits("plan", decompose(task("c1"))).cancels("plan").then_state(status="failed")
-    _done(grown.supersedes("plan", task("plan2")), "plan2").then_state(status="succeeded", cancelled={})
+    done(grown.supersedes("plan", task("plan2")), "plan2").then_state(status="succeeded", cancelled={})
 
 
 def test_a_chain_of_ten_thousand_below_is_cancelled_without_recursion() -> None:

@@ -13,14 +13,9 @@ from dagbok.events.run.events import (
     VerdictRecorded,
 )
 from dagbok.testing import Limits, Scenario, candidate, decompose, given, like, pin, run_of, start, task
+from tests.spec.steps import done
 
 JUDGED = {"check": pin("candidate", "decomposition")}
-
-
-def _done(run: Scenario, *tasks: str) -> Scenario:
-    for id in tasks:
-        run = run.submits(id, candidate(id)).judges(id, "pass")
-    return run
 
 
 # Concurrent decompositions.
@@ -118,7 +113,7 @@ def _composed(contract: Json, *, judged: bool) -> Scenario:
 
 def test_a_composition_contract_is_kept_for_the_integration_whoever_judged_the_decomposition() -> None:
     for judged in (False, True):
-        composed = _done(_composed({"b": 1, "a": ["x"]}, judged=judged), "c")
+        composed = done(_composed({"b": 1, "a": ["x"]}, judged=judged), "c")
         assert bytes(composed.task("root").composition) == b'{"a":["x"],"b":1}'
         composed.then(VerdictRecorded, *composed.events[1:-1], like(AttemptOpened, task="root", phase="integrate"))
 
@@ -128,7 +123,7 @@ def test_a_composition_contract_is_part_of_the_input_of_the_integration_and_of_i
     reviews: set[str] = set()
     contracts: list[Json] = [{"a": 1}, {"a": 2}, None]
     for contract in contracts:
-        composed = _done(_composed(contract, judged=False), "c")
+        composed = done(_composed(contract, judged=False), "c")
         for run, hashes in ((composed, work), (composed.submits("root", candidate(1)), reviews)):
             attempt = run.task("root").attempt
             assert attempt is not None
@@ -138,14 +133,14 @@ def test_a_composition_contract_is_part_of_the_input_of_the_integration_and_of_i
 
 def test_the_next_decomposition_brings_a_contract_of_its_own() -> None:
     run = given().when(start(task("root"), max_decompositions=3))
-    first = _done(run.submits("root", decompose(task("c"), composition_contract="one")), "c")
-    second = _done(first.submits("root", decompose(task("d"), composition_contract="two")), "d")
+    first = done(run.submits("root", decompose(task("c"), composition_contract="one")), "c")
+    second = done(first.submits("root", decompose(task("d"), composition_contract="two")), "d")
     assert bytes(second.task("root").composition) == b'"two"'
     third = second.submits("root", decompose(task("e")))
     assert bytes(third.task("root").composition) == b"null"
 
 
 def test_without_children_of_its_own_a_reusing_task_may_have_a_contract_too() -> None:
-    run = _done(run_of(task("root"), task("old")), "old")
+    run = done(run_of(task("root"), task("old")), "old")
     reused = run.submits("root", decompose(reuse=("old",), composition_contract=["keep"]))
     assert bytes(reused.task("root").composition) == b'["keep"]'

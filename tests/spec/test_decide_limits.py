@@ -43,13 +43,7 @@ from dagbok.testing import (
     start,
     task,
 )
-
-
-def _done(run: Scenario, *tasks: str) -> Scenario:
-    for id in tasks:
-        run = run.submits(id, candidate(id)).judges(id, "pass")
-    return run
-
+from tests.spec.steps import done
 
 # Artifact bytes.
 
@@ -165,7 +159,7 @@ def test_an_integration_is_handed_what_all_children_made_and_the_contract_of_the
 
 def test_what_is_too_large_holds_back_nobody_and_the_run_is_blocked_at_the_end() -> None:
     run = _context(TaskLimits(context_bytes=100))
-    _done(run, "z").then(VerdictRecorded, TaskVerified, RunBlocked("context_overflow", ("b",)))
+    done(run, "z").then(VerdictRecorded, TaskVerified, RunBlocked("context_overflow", ("b",)))
 
 
 def test_a_context_that_is_too_large_is_resolved_after_the_limit_of_the_run_is_raised() -> None:
@@ -185,7 +179,7 @@ def test_a_context_that_grew_while_the_task_rested_blocks_it() -> None:
     """A task that was decomposed rests after a failure; then it is handed more than at first."""
     root = task("root", limits=TaskLimits(context_artifacts=1))
     grown = run_of(root, task("z")).submits("root", decompose(task("c"), task("d")))
-    _done(grown, "c", "d").then(VerdictRecorded, TaskVerified, like(TaskBlocked, task="root", code="context_overflow"))
+    done(grown, "c", "d").then(VerdictRecorded, TaskVerified, like(TaskBlocked, task="root", code="context_overflow"))
 
 
 # Wall time.
@@ -209,7 +203,7 @@ def test_at_the_end_of_the_wall_time_everything_stops_and_goes_on_when_the_limit
     ended.when(SetLimits(raised)).then(
         LimitsSet, RunReopened("its limits are raised"), like(AttemptOpened, task="a"), like(AttemptOpened, task="b")
     ).then_state(status="running")
-    _done(ended.when(SetLimits(Limits(max_wall_ms=30 * DAY_MS))), "a", "b").then_state(status="succeeded")
+    done(ended.when(SetLimits(Limits(max_wall_ms=30 * DAY_MS))), "a", "b").then_state(status="succeeded")
 
 
 def test_reviews_stop_with_it_and_begin_anew() -> None:
@@ -235,7 +229,7 @@ def test_without_a_limit_or_after_the_end_the_wall_timer_is_stale() -> None:
     run_of(task("a")).when(FireTimer("wall", "", 0, 1), now_ms=2).then_refused(Code.STALE_ATTEMPT)
     ended = _timed("a").fires("wall")
     ended.fires("wall").then_refused(Code.STALE_ATTEMPT)
-    _done(_timed("a"), "a").fires("wall").then_refused(Code.RUN_CLOSED)
+    done(_timed("a"), "a").fires("wall").then_refused(Code.RUN_CLOSED)
 
 
 def test_pauses_are_part_of_the_wall_time() -> None:

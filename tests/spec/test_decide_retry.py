@@ -19,12 +19,9 @@ from dagbok.events.run.events import (
     TaskVerified,
     VerdictRecorded,
 )
-from dagbok.events.run.values import Spec
 from dagbok.testing import (
     Limits,
-    Scenario,
     blocked,
-    candidate,
     decompose,
     failure,
     given,
@@ -33,14 +30,9 @@ from dagbok.testing import (
     start,
     task,
 )
+from tests.spec.steps import done, fail_fast
 
 TERMINAL = failure(terminal=True)
-
-
-def _done(run: Scenario, *tasks: str) -> Scenario:
-    for id in tasks:
-        run = run.submits(id, candidate(id)).judges(id, "pass")
-    return run
 
 
 FAILED = run_of(task("a"), task("b", depends_on=("a",))).starts("a").fails("a", TERMINAL)
@@ -55,7 +47,7 @@ def test_a_failed_task_starts_again_and_its_run_goes_on_to_the_end() -> None:
         like(AttemptOpened, task="a", epoch=2, kind="work"),
     )
     again.then_state(status="running", failed={}, closed_ms=0).then_task("a", status="ready", failures=0)
-    _done(again, "a", "b").then_state(status="succeeded")
+    done(again, "a", "b").then_state(status="succeeded")
 
 
 def test_a_retried_task_has_all_of_its_attempts_again() -> None:
@@ -80,7 +72,7 @@ def test_the_note_and_the_cause_reach_the_next_attempt() -> None:
 
 
 def test_a_failed_integration_integrates_again_with_the_children_that_are_there() -> None:
-    children = _done(run_of(task("root")).submits("root", decompose(task("c"))), "c")
+    children = done(run_of(task("root")).submits("root", decompose(task("c"))), "c")
     failed = children.fails("root", TERMINAL).then_state(status="failed")
     failed.retries("root").then(
         TaskRetried, RunReopened, like(AttemptOpened, task="root", phase="integrate")
@@ -102,13 +94,13 @@ def test_a_task_is_retried_in_a_paused_run_and_opens_when_it_is_resumed() -> Non
 def test_a_task_is_retried_in_a_run_that_is_blocked_on_another() -> None:
     run = run_of(task("a"), task("z")).fails("a", TERMINAL).submits("z", blocked()).then_state(status="blocked")
     again = run.retries("a").then(TaskRetried, RunReopened, like(AttemptOpened, task="a"))
-    _done(again, "a").then_state(status="blocked", blocked_by="worker_blocked")
+    done(again, "a").then_state(status="blocked", blocked_by="worker_blocked")
 
 
 @pytest.mark.parametrize("ended", ["succeeded", "cancelled"])
 def test_an_end_that_is_final_cannot_be_repaired(ended: str) -> None:
     run = given().when(start(task("bad"), task("a"), roots=("a",))).fails("bad", TERMINAL)
-    run = run.when(CancelRun()) if ended == "cancelled" else _done(run, "a")
+    run = run.when(CancelRun()) if ended == "cancelled" else done(run, "a")
     run.then_state(status=ended)
     run.retries("bad").then_refused(Code.RUN_CLOSED)
     run.supersedes("bad", task("good")).then_refused(Code.RUN_CLOSED)
@@ -118,18 +110,14 @@ def test_an_end_that_is_final_cannot_be_repaired(ended: str) -> None:
 # Retry under `fail_fast`.
 
 
-def _fail_fast(*tasks: Spec) -> Scenario:
-    return given().when(start(*tasks, failure_policy="fail_fast"))
-
-
 def test_under_fail_fast_a_retried_task_reopens_the_run_and_what_was_stopped_opens_again() -> None:
-    stopped = _fail_fast(task("a"), task("b")).starts("b").fails("a", TERMINAL)
+    stopped = fail_fast(task("a"), task("b")).starts("b").fails("a", TERMINAL)
     stopped.then(AttemptFailed, like(TaskFailed, task="a"), AttemptClosed("b", 1, "run_failed"), RunFailed)
     stopped.then_state(status="failed", active={})
     again = stopped.retries("a").then(
         TaskRetried, RunReopened, like(AttemptOpened, task="a"), like(AttemptOpened, task="b", epoch=2)
     )
-    _done(again, "a", "b").then_state(status="succeeded")
+    done(again, "a", "b").then_state(status="succeeded")
 
 
 def test_under_fail_fast_a_run_stays_failed_until_every_failed_task_is_retried() -> None:
@@ -146,13 +134,13 @@ def test_under_fail_fast_a_run_stays_failed_until_every_failed_task_is_retried()
 
 
 def test_under_fail_fast_the_next_failure_ends_the_run_again() -> None:
-    again = _fail_fast(task("a"), task("b")).fails("a", TERMINAL).retries("a")
+    again = fail_fast(task("a"), task("b")).fails("a", TERMINAL).retries("a")
     again.fails("b", TERMINAL).then_state(status="failed", failed={"b": "worker_failed"}, active={})
 
 
 def test_a_failed_task_that_is_not_needed_does_not_fail_the_run_again() -> None:
     run = given().when(start(task("bad"), task("a"), roots=("a",))).fails("bad", TERMINAL)
-    _done(run, "a").then(VerdictRecorded, TaskVerified, RunSucceeded)
+    done(run, "a").then(VerdictRecorded, TaskVerified, RunSucceeded)
 
 
 def test_a_retried_task_that_fails_again_fails_the_run_again() -> None:

@@ -38,18 +38,9 @@ from dagbok.testing import (
     start,
     task,
 )
+from tests.spec.steps import done, fail_fast
 
 TERMINAL = failure(terminal=True)
-
-
-def _done(run: Scenario, *tasks: str) -> Scenario:
-    for id in tasks:
-        run = run.submits(id, candidate(id)).judges(id, "pass")
-    return run
-
-
-def _fail_fast(*tasks: Spec) -> Scenario:
-    return given().when(start(*tasks, failure_policy="fail_fast"))
 
 
 def test_a_replacement_takes_the_place_of_a_task_and_of_a_root() -> None:
@@ -64,7 +55,7 @@ def test_a_replacement_takes_the_place_of_a_task_and_of_a_root() -> None:
     other.then_task("b", deps=("a2",), open_deps=1).then_task("a2", dependents=("b",))
     root = other.supersedes("b", task("b2", depends_on=("a2",))).then_state(roots=("b2",), open_roots=1)
     root.then_task("b", root=False).then_task("b2", root=True, status="waiting")
-    _done(root, "a2", "b2").then_state(status="succeeded")
+    done(root, "a2", "b2").then_state(status="succeeded")
 
 
 @pytest.mark.parametrize(
@@ -86,11 +77,11 @@ def test_a_task_of_every_status_that_is_not_settled_may_be_superseded(name: str,
     other.then_task("a", status="superseded", attempt=None, staged=None).then_task("a2", status="ready", root=True)
     other.then_state(blocked={}, failed={}, cancelled={}, reviews=[])
     assert "a" not in other.state.active
-    _done(other, "z", "a2").then_state(status="succeeded")
+    done(other, "z", "a2").then_state(status="succeeded")
 
 
 def test_nothing_takes_the_place_of_what_is_settled() -> None:
-    verified = _done(run_of(task("a"), task("z")), "a")
+    verified = done(run_of(task("a"), task("z")), "a")
     verified.supersedes("a", task("a2")).then_refused(Code.VERSION_CONFLICT, naming="verified")
     superseded = run_of(task("a")).supersedes("a", task("a2"))
     superseded.supersedes("a", task("a3")).then_refused(Code.VERSION_CONFLICT, naming="superseded")
@@ -109,7 +100,7 @@ def test_the_failed_root_of_a_failed_run_is_superseded_and_the_run_goes_on() -> 
     other = failed.supersedes("a", task("a2")).then(
         TaskSuperseded, TasksAdded, RunReopened, like(AttemptOpened, task="a2")
     )
-    _done(other, "a2").then(VerdictRecorded, TaskVerified, RunSucceeded)
+    done(other, "a2").then(VerdictRecorded, TaskVerified, RunSucceeded)
 
 
 def test_a_run_that_failed_for_a_cancelled_task_goes_on_with_its_replacement() -> None:
@@ -117,7 +108,7 @@ def test_a_run_that_failed_for_a_cancelled_task_goes_on_with_its_replacement() -
     other = failed.supersedes("a", task("a2")).then(
         TaskSuperseded, TasksAdded, RunReopened, like(AttemptOpened, task="a2")
     )
-    _done(other.then_state(cancelled={}), "a2", "b").then_state(status="succeeded")
+    done(other.then_state(cancelled={}), "a2", "b").then_state(status="succeeded")
 
 
 def test_a_blocked_run_goes_on_with_the_replacement() -> None:
@@ -134,7 +125,7 @@ def test_a_paused_run_takes_a_replacement_and_opens_it_later() -> None:
 
 
 def test_under_fail_fast_a_replacement_of_the_failed_task_reopens_the_run() -> None:
-    run = _fail_fast(task("a"), task("b")).fails("a", TERMINAL).supersedes("a", task("a2"))
+    run = fail_fast(task("a"), task("b")).fails("a", TERMINAL).supersedes("a", task("a2"))
     run.then(TaskSuperseded, TasksAdded, RunReopened, like(AttemptOpened, task="b"), like(AttemptOpened, task="a2"))
 
 
@@ -200,7 +191,7 @@ def test_the_children_of_the_old_task_stop_with_it() -> None:
 
 
 def test_children_that_are_verified_stay_so() -> None:
-    half = _done(_planned(task("c1"), task("c2")), "c2")
+    half = done(_planned(task("c1"), task("c2")), "c2")
     half.supersedes("plan", task("plan2")).then_task("c1", status="cancelled").then_task("c2", status="verified")
 
 
@@ -218,7 +209,7 @@ def test_children_that_others_wait_for_go_on() -> None:
         "c2": "cancelled",
         "plan2": "ready",
     }
-    _done(gone, "plan2", "c0", "c1", "other").then_state(status="succeeded")
+    done(gone, "plan2", "c0", "c1", "other").then_state(status="succeeded")
 
 
 def test_children_that_the_replacement_depends_on_go_on() -> None:
@@ -226,7 +217,7 @@ def test_children_that_the_replacement_depends_on_go_on() -> None:
     grown = _planned(task("c1"), task("c2", depends_on=("c1",)), task("c3"))
     other = grown.supersedes("plan", task("plan2", depends_on=("c2",)))
     other.then_task("c1", status="running").then_task("c2", status="waiting").then_task("c3", status="cancelled")
-    _done(other, "c1", "c2", "plan2").then_state(status="succeeded")
+    done(other, "c1", "c2", "plan2").then_state(status="succeeded")
 
 
 def test_a_child_is_superseded_alone_and_its_parent_waits_for_the_other() -> None:
@@ -234,7 +225,7 @@ def test_a_child_is_superseded_alone_and_its_parent_waits_for_the_other() -> Non
     other = grown.supersedes("c1", task("c9"))
     other.then_task("plan", deps=("c9", "c2"), open_deps=2, status="waiting").then_task("c2", deps=("c9",))
     other.then_task("c9", created_by="plan", depth=1)
-    _done(other, "c9", "c2", "plan").then_state(status="succeeded")
+    done(other, "c9", "c2", "plan").then_state(status="succeeded")
 
 
 def test_what_a_replaced_child_created_stops_with_it() -> None:

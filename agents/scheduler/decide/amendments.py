@@ -9,8 +9,9 @@ import msgspec
 from dagbok.agents.scheduler.decide.branch import close, reopen
 from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.guards import mendable_run
+from dagbok.agents.scheduler.decide.judges import judge_of
 from dagbok.agents.scheduler.decide.payload import MAX_NUMBER, is_cost
-from dagbok.agents.scheduler.decide.proceed import judge_of, proceed
+from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run import commands as c

@@ -40,9 +40,13 @@ def cancel(nodes: Iterable[TaskNode], cause: Literal["parent_cancelled", "parent
 
 def reopen(run: RunState, reason: str) -> Iterator[Event]:
     """A run that failed or is blocked goes on, if the rest of it lets it: under `fail_fast` one failure is enough."""
-    fails = bool(run.failed) and run.bound().failure_policy == "fail_fast"
-    if run.status == "blocked" or (run.status == "failed" and not fails):
+    if run.status == "blocked" or (run.status == "failed" and not fails_fast(run)):
         yield RunReopened(reason)
+
+
+def fails_fast(run: RunState) -> bool:
+    """A task has failed, and the first failure ends the run."""
+    return bool(run.failed) and run.bound().failure_policy == "fail_fast"
 
 
 def _open_below(run: RunState, top: TaskNode) -> dict[str, TaskNode]:

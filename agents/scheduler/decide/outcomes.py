@@ -11,8 +11,9 @@ from dagbok.agents.scheduler.decide.budget import artifact_breach, refuse_artifa
 from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.decompositions import accept, check_proposal, refuse
 from dagbok.agents.scheduler.decide.guards import held_attempt
+from dagbok.agents.scheduler.decide.judges import decomposition_judge
 from dagbok.agents.scheduler.decide.payload import MAX_NUMBER, canonical_payload, check_usage
-from dagbok.agents.scheduler.decide.proceed import decomposition_judge, proceed
+from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused

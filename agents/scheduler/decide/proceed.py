@@ -10,8 +10,9 @@ from hashlib import sha256
 
 import msgspec
 
-from dagbok.agents.scheduler.decide.branch import close
+from dagbok.agents.scheduler.decide.branch import close, fails_fast
 from dagbok.agents.scheduler.decide.budget import may_work, out_of_time, overflow, reservation
+from dagbok.agents.scheduler.decide.judges import key_of
 from dagbok.events.codes import Code
 from dagbok.events.run.events import (
     AttemptOpened,
@@ -23,7 +24,7 @@ from dagbok.events.run.events import (
     TaskBlocked,
     TaskSkipped,
 )
-from dagbok.events.run.values import NULL, STRUCTURE, AttemptKind
+from dagbok.events.run.values import NULL, AttemptKind
 from dagbok.projections.task_graph.state import ACTIVE_TASK, RunState, TaskNode
 
 NAMED_TASKS = 100
@@ -49,8 +50,7 @@ def proceed(run: RunState, now_ms: int) -> Iterator[Event]:
 def _is_over(run: RunState, now_ms: int) -> bool:
     """Nothing that opened now would matter: every root is settled, the first failure ends the run, or its time is
     up."""
-    fails = bool(run.failed) and run.bound().failure_policy == "fail_fast"
-    return not run.open_roots or fails or out_of_time(run, now_ms)
+    return not run.open_roots or fails_fast(run) or out_of_time(run, now_ms)
 
 
 def _next(run: RunState, now_ms: int) -> tuple[TaskNode, AttemptKind] | None:
@@ -82,32 +82,10 @@ def _opened(run: RunState, node: TaskNode, kind: AttemptKind) -> AttemptOpened:
         phase=phase,
         input_hash=input_hash(run, node, kind, phase),
         pool=node.spec.pool,
-        key=judge_of(run, node) if kind == "verify" else node.spec.worker,
+        key=key_of(run, node, kind),
         priority=node.spec.priority,
         reserved=reservation(node) if kind == "work" else None,
     )
-
-
-def judge_of(run: RunState, node: TaskNode) -> str:
-    """Which verifier judges what the task has staged, or would stage: its own for candidates; for decompositions the
-    one it names for them, else its own if that judges decompositions, else the built-in structure check."""
-    if node.staged is not None and node.staged.kind == "candidate":
-        return node.spec.verifier
-    return decomposition_judge(run, node)
-
-
-def decomposition_judge(run: RunState, node: TaskNode) -> str:
-    """The judge of the task's decompositions: the verifier it names for them, else its own if that judges them, else
-    the one of the task that created it, so that no worker frees its children from it."""
-    while True:
-        if node.spec.proposal_verifier is not None:
-            return node.spec.proposal_verifier
-        own = run.bound().verifiers.get(node.spec.verifier)
-        if own is not None and "decomposition" in own.judges:
-            return node.spec.verifier
-        if node.created_by is None:
-            return STRUCTURE
-        node = run.tasks[node.created_by]
 
 
 def input_hash(run: RunState, node: TaskNode, kind: AttemptKind, phase: str) -> str:
@@ -130,7 +108,7 @@ def _conclude(run: RunState, now_ms: int) -> Iterator[Event]:
         yield RunSucceeded()
     elif run.status == "paused":
         return
-    elif run.failed and run.bound().failure_policy == "fail_fast":
+    elif fails_fast(run):
         yield from close_active(run, "run_failed")
         yield RunFailed(*_cause(run.failed))
     elif out_of_time(run, now_ms) and _can_go_on(run):

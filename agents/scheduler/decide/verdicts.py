@@ -10,8 +10,9 @@ from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.conditions import not_taken
 from dagbok.agents.scheduler.decide.decompositions import accept, check_proposal, refuse
 from dagbok.agents.scheduler.decide.guards import held_attempt
+from dagbok.agents.scheduler.decide.judges import judge_of
 from dagbok.agents.scheduler.decide.payload import canonical_payload, check_usage
-from dagbok.agents.scheduler.decide.proceed import judge_of, proceed
+from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.agents.scheduler.decide.retry import retry_review, retry_work
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code

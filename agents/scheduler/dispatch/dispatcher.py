@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from dagbok.agents.queue import AttemptKey, Lane, Queue, lane_of
-from dagbok.agents.scheduler.decide.proceed import judge_of
+from dagbok.agents.scheduler.decide.judges import key_of
 from dagbok.agents.scheduler.dispatch.lane import SCHEDULE_TO_START_S, WINDOW, LaneState, Offer
 from dagbok.agents.scheduler.dispatch.message import build_dispatch
 from dagbok.agents.scheduler.dispatch.payloads import RecentPayloads
@@ -232,5 +232,5 @@ class Dispatcher:
         attempt = node.attempt
         if attempt is None or attempt.epoch != offer.epoch or attempt.claim is not None:
             return None
-        key = judge_of(run, node) if attempt.kind == "verify" else node.spec.worker
+        key = key_of(run, node, attempt.kind)
         return build_dispatch(run, node, attempt, key, state.partition, self._payloads, self._log)

@@ -11,12 +11,24 @@ from collections import Counter
 from collections.abc import Callable
 
 from dagbok.agents.queue import Lane
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
 
 StreamAttempt = tuple[str, str, int]
 """Stream of the run, task, epoch: what names an attempt here, where runs go by their streams."""
 
 TenantLimit = Callable[[str], int | None]
 """By tenant, the most attempts that are sent or claimed at once in one partition; none: as many as there are."""
+
+
+def limit_by_tenant(limit: int | TenantLimit | None) -> TenantLimit | None:
+    """One number for all tenants, or what is a limit by tenant already. Raises `InvalidInput` (`usage`) for a number
+    below 1."""
+    if not isinstance(limit, int):
+        return limit
+    if limit < 1:
+        raise InvalidInput(f"tenant_limit is {limit}", code=Code.USAGE, advice="name a number above zero, or none")
+    return lambda _tenant: limit
 
 
 class TenantPlaces:
