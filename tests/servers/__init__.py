@@ -1,0 +1,1 @@
+"""Real servers for tests: Apache Kafka and PostgreSQL, found or started, and always stopped."""
