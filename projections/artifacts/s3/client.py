@@ -1,0 +1,105 @@
+"""The connection to an S3-compatible service. Credentials, region, endpoint and encryption come from the `AWS_*`
+variables that obstore reads (`docs/artifacts.md` lists those that matter)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
+from dagbok.projections.artifacts.s3.place import S3Place
+
+ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+ALLOW_HTTP: Final = "AWS_ALLOW_HTTP"
+
+
+@dataclass(frozen=True)
+class S3Patience:
+    """How long a request may take, and how long a failing service is borne before `StorageFailed`.
+
+    `connect_s`: until a connection stands. `request_s`: one request with its body, of at most `blobs.PIECE_BYTES`.
+    `retries` and `retry_s`: a request that met a 5xx, a refused or a broken connection is sent again so many times,
+    with growing pauses, and no more after so many seconds.
+    """
+
+    connect_s: float = 5.0
+    request_s: float = 60.0
+    retries: int = 8
+    retry_s: float = 60.0
+    first_pause_s: float = 0.1
+    longest_pause_s: float = 5.0
+
+
+PATIENCE: Final = S3Patience()
+
+
+def connect(
+    place: S3Place, patience: S3Patience = PATIENCE, environment: Mapping[str, str] = os.environ
+) -> S3Store:
+    """A client of the bucket. Sends nothing: a bucket that is missing is met at the first use.
+
+    Plain HTTP is spoken with a loopback address, and with others when `AWS_ALLOW_HTTP` is true. Raises `InvalidInput`
+    (`usage`) for an endpoint or another variable that cannot be used.
+    """
+    endpoint = next((found for name in ENDPOINTS if (found := environment.get(name, "").strip())), None)
+    pauses = {
+        "init_backoff": timedelta(seconds=patience.first_pause_s),
+        "max_backoff": timedelta(seconds=patience.longest_pause_s),
+        "base": 2,
+    }
+    try:
+        return S3Store(
+            place.bucket,
+            prefix=place.prefix or None,
+            client_options={
+                "allow_http": endpoint is not None and _may_be_plain(endpoint, environment),
+                "connect_timeout": timedelta(seconds=patience.connect_s),
+                "timeout": timedelta(seconds=patience.request_s),
+            },
+            retry_config={
+                "max_retries": patience.retries,
+                "retry_timeout": timedelta(seconds=patience.retry_s),
+                "backoff": pauses,
+            },
+        )
+    except (BaseError, ValueError) as error:
+        raise InvalidInput(
+            f"the client for {place} cannot be made: {str(error).splitlines()[0][:200]}",
+            code=Code.USAGE,
+            advice="look at the AWS_* variables",
+        ) from error
+
+
+def _may_be_plain(endpoint: str, environment: Mapping[str, str]) -> bool:
+    parts = urlsplit(endpoint)
+    if parts.scheme == "https" and parts.hostname:
+        return False
+    if parts.scheme != "http" or not parts.hostname:
+        raise InvalidInput(
+            f"the S3 endpoint is {endpoint!r}", code=Code.USAGE, advice="write https://host:port, or http:// for loopback"
+        )
+    if not _is_loopback(parts.hostname) and environment.get(ALLOW_HTTP, "").strip().lower() not in ("1", "true"):
+        raise InvalidInput(
+            f"the S3 endpoint {endpoint!r} would get artifacts unencrypted",
+            code=Code.USAGE,
+            advice=f"use https, or set {ALLOW_HTTP}=true in a network that you trust",
+        )
+    return True
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,83 @@
+"""What an S3 service says when it fails, in the words of the port: one line, with whom has to do what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+
+from dagbok.events.errors import StorageFailed
+from dagbok.projections.artifacts.s3.place import S3Place
+
+_STATUS: Final = re.compile(r"status code: (\d{3})")
+_CODE: Final = re.compile(r"<Code>(\w{1,64})</Code>")
+_METADATA: Final = re.compile(r"169\.254\.|\[fd00:ec2::|/latest/(api|meta-data)|sts\.|AssumeRole")
+"""Where credentials are asked for when none are given."""
+_NO_BUCKET: Final = "NoSuchBucket"
+_CLOCK: Final = "RequestTimeTooSkewed"
+_REGION: Final = ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException")
+_SHOWN: Final = 160
+
+CREDENTIALS: Final = (
+    "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or give the machine a role; it needs "
+    "s3:ListBucket, GetObject, PutObject, DeleteObject and AbortMultipartUpload"
+)
+
+
+@contextmanager
+def storage_errors(place: S3Place, name: str) -> Iterator[None]:
+    """Raise `StorageFailed` in place of what the client raises. `name`: the blob that it was about, or nothing."""
+    try:
+        yield
+    except (BaseError, OSError) as error:
+        raise _failed(place, name, error) from error
+
+
+def is_missing_bucket(error: BaseException) -> bool:
+    """A service answers 404 for an object and for a bucket that is not there; only one of them is a failure."""
+    return _word(_CODE, str(error)) == _NO_BUCKET
+
+
+def _failed(place: S3Place, name: str, error: Exception) -> StorageFailed:
+    text = str(error)
+    about = f"artifact {name} in {place}" if name else f"artifacts in {place}"
+    return StorageFailed(f"{about}: {_said(text)}", advice=_advice(place, error, text))
+
+
+def _said(text: str) -> str:
+    """The first line, without the answer that follows it: its XML may repeat parts of the request."""
+    status, code = _word(_STATUS, text), _word(_CODE, text)
+    if status or code:
+        return "the service says " + " ".join(filter(None, (status, code)))
+    first = text.splitlines()[0] if text else "no word of the service"
+    if "retry_timeout" in first or "TimedOut" in text or "HTTP error" in first:
+        reason = "it did not answer in time" if "TimedOut" in text or "Timeout" in text else "no connection"
+        return f"{reason} ({_last(first)})"
+    return first[:_SHOWN]
+
+
+def _last(line: str) -> str:
+    return line.rpartition(" - ")[2][:_SHOWN]
+
+
+def _advice(place: S3Place, error: Exception, text: str) -> str:
+    code = _word(_CODE, text)
+    if code == _NO_BUCKET or isinstance(error, FileNotFoundError):
+        return f"create the bucket {place.bucket}, or name another one (DAGBOK_ARTIFACTS)"
+    if code == _CLOCK:
+        return "set the clock of this machine"
+    if code in _REGION or "without LOCATION" in text:
+        return f"set AWS_REGION to the region of the bucket {place.bucket}"
+    if _METADATA.search(text) or isinstance(error, PermissionDeniedError | UnauthenticatedError):
+        return CREDENTIALS
+    if (_word(_STATUS, text) or "5").startswith("5"):
+        return "look whether the service is up and the endpoint right (AWS_ENDPOINT_URL); nothing is lost, try again"
+    return "look at the service's own log for this request"
+
+
+def _word(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.search(text)
+    return found[1] if found else None
