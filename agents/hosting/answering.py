@@ -15,10 +15,11 @@ from dagbok.agents.scheduler.answers import answer_to
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.events.body import decode_body
 from dagbok.events.codes import Code
-from dagbok.events.commit import Seal, split_value
+from dagbok.events.commit import Seal, split_value, value_hash
 from dagbok.events.envelope import REPLY_TO, Answer, Command
-from dagbok.events.log.port import COMMANDS, EVENTS, Log
+from dagbok.events.log.port import COMMANDS, EVENTS, Log, StoredRecord
 from dagbok.events.places import events_at
+from dagbok.events.rule import Position
 from dagbok.events.run.events import CommandRepeated, Event
 
 LATE_S: Final = 0.5
@@ -81,25 +82,37 @@ async def find(log: Log, partition: int, since: int, command: Command) -> Answer
             await log.wait(EVENTS, partition, offset, LOOK_S)
 
 
-async def answer_again(log: Log, partition: int, queue: Queue, lives: Callable[[str], bool]) -> None:
-    """Send the answers of the last commits once more, to processes that live: `lives` is asked by their id. Whoever has
-    had his answer does not mind, but for internal errors, which senders count: those are not told twice."""
-    end = (await log.bounds(EVENTS, partition)).end
-    newest = None if end == 0 else split_value(log.value_at(EVENTS, partition, end - 1))
-    if newest is None:
-        return
-    last = newest[0].command_offset
+async def answer_again(
+    log: Log, partition: int, head: Position, queue: Queue, lives: Callable[[str], bool]
+) -> None:
+    """Send the answers of the last commits before `head` once more, to processes that live: `lives` is asked by their
+    id. Whoever has had his answer does not mind, but for internal errors, which senders count: those are not told
+    twice."""
+    last = head.last_command_offset
     addresses = await _addresses(log, partition, last - AGAIN, last, lives)
-    offset = max(0, end - AGAIN)
-    while addresses and (records := await log.read(EVENTS, partition, offset, READ_RECORDS)):
-        for record in records:
-            offset = record.offset + 1
+    for record in await _effective_before(log, partition, head) if addresses else ():
+        parts = split_value(record.value)
+        if parts is not None and (address := addresses.pop(parts[0].command_offset, None)) is not None:
+            answer = await asyncio.to_thread(answer_from, log, record.offset, *parts)
+            if answer.code != Code.INTERNAL_ERROR:
+                queue.reply(address, (answer,))
+
+
+async def _effective_before(log: Log, partition: int, head: Position) -> Sequence[StoredRecord]:
+    """The last records up to the head that count: each is the one that the next of them names as its `prev`."""
+    offset = max(0, head.head_offset + 1 - AGAIN)
+    records: list[StoredRecord] = []
+    while offset <= head.head_offset and (read := await log.read(EVENTS, partition, offset, READ_RECORDS)):
+        records += read
+        offset = read[-1].offset + 1
+    found: list[StoredRecord] = []
+    wanted = head.head_hash
+    for record in reversed(records):
+        if record.offset <= head.head_offset and value_hash(record.value) == wanted:
+            found.append(record)
             parts = split_value(record.value)
-            if parts is not None and (address := addresses.pop(parts[0].command_offset, None)) is not None:
-                answer = answer_from(log, record.offset, *parts)
-                if answer.code != Code.INTERNAL_ERROR:
-                    queue.reply(address, (answer,))
-                await asyncio.sleep(0)
+            wanted = "" if parts is None else parts[0].prev
+    return found[::-1]
 
 
 async def _addresses(log: Log, partition: int, first: int, last: int, lives: Callable[[str], bool]) -> dict[int, str]:

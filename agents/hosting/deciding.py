@@ -28,6 +28,7 @@ from dagbok.agents.tracing.owner import Tracing
 from dagbok.events.errors import DagbokError
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.port import Log
+from dagbok.events.rule import Position
 from dagbok.projections.partition import PartitionState
 
 logger = structlog.get_logger(__name__)
@@ -107,11 +108,11 @@ class Deciding:
         """Behind a fold the answers to the last commands may be lost: those of a batch that was in doubt, or of the
         owner before, who died."""
         if not batch and (self._again is None or self._again.done()):
-            self._again = self.services.serve(self._answer_again())
+            self._again = self.services.serve(self._answer_again(state.position))
 
-    async def _answer_again(self) -> None:
+    async def _answer_again(self, head: Position) -> None:
         try:
-            await answer_again(self._log, self._partition, self._queue, self._lives)
+            await answer_again(self._log, self._partition, head, self._queue, self._lives)
         except (DagbokError, OSError) as error:
             if not error_is_doubt(error):
                 raise
