@@ -26,7 +26,7 @@ ALLOW_HTTP: Final = "AWS_ALLOW_HTTP"
 class S3Patience:
     """How long a request may take, and how long a failing service is borne before `StorageFailed`.
 
-    `connect_s`: until a connection stands. `request_s`: one request with its body, of at most `blobs.PIECE_BYTES`.
+    `connect_s`: until a connection stands. `request_s`: one request with its body, of at most `bucket.PIECE_BYTES`.
     `retries` and `retry_s`: a request that met a 5xx, a refused or a broken connection is sent again so many times,
     with growing pauses, and no more after so many seconds.
     """
@@ -42,20 +42,13 @@ class S3Patience:
 PATIENCE: Final = S3Patience()
 
 
-def connect(
-    place: S3Place, patience: S3Patience = PATIENCE, environment: Mapping[str, str] = os.environ
-) -> S3Store:
+def connect(place: S3Place, patience: S3Patience = PATIENCE, environment: Mapping[str, str] = os.environ) -> S3Store:
     """A client of the bucket. Sends nothing: a bucket that is missing is met at the first use.
 
     Plain HTTP is spoken with a loopback address, and with others when `AWS_ALLOW_HTTP` is true. Raises `InvalidInput`
     (`usage`) for an endpoint or another variable that cannot be used.
     """
     endpoint = next((found for name in ENDPOINTS if (found := environment.get(name, "").strip())), None)
-    pauses = {
-        "init_backoff": timedelta(seconds=patience.first_pause_s),
-        "max_backoff": timedelta(seconds=patience.longest_pause_s),
-        "base": 2,
-    }
     try:
         return S3Store(
             place.bucket,
@@ -68,7 +61,10 @@ def connect(
             retry_config={
                 "max_retries": patience.retries,
                 "retry_timeout": timedelta(seconds=patience.retry_s),
-                "backoff": pauses,
+                "backoff": {
+                    "init_backoff": timedelta(seconds=patience.first_pause_s),
+                    "max_backoff": timedelta(seconds=patience.longest_pause_s),
+                },
             },
         )
     except (BaseError, ValueError) as error:
@@ -85,7 +81,9 @@ def _may_be_plain(endpoint: str, environment: Mapping[str, str]) -> bool:
         return False
     if parts.scheme != "http" or not parts.hostname:
         raise InvalidInput(
-            f"the S3 endpoint is {endpoint!r}", code=Code.USAGE, advice="write https://host:port, or http:// for loopback"
+            f"the S3 endpoint is {endpoint!r}",
+            code=Code.USAGE,
+            advice="write https://host:port, or http:// for loopback",
         )
     if not _is_loopback(parts.hostname) and environment.get(ALLOW_HTTP, "").strip().lower() not in ("1", "true"):
         raise InvalidInput(

@@ -65,7 +65,7 @@ def _last(line: str) -> str:
 
 def _advice(place: S3Place, error: Exception, text: str) -> str:
     code = _word(_CODE, text)
-    if code == _NO_BUCKET or isinstance(error, FileNotFoundError):
+    if code == _NO_BUCKET or (code is None and isinstance(error, FileNotFoundError)):
         return f"create the bucket {place.bucket}, or name another one (DAGBOK_ARTIFACTS)"
     if code == _CLOCK:
         return "set the clock of this machine"

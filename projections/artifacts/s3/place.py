@@ -19,7 +19,7 @@ _LONGEST_PREFIX: Final = 512
 
 @dataclass(frozen=True)
 class S3Place:
-    """A bucket and the prefix below which everything is kept: parts joined by slashes, or empty for the whole bucket."""
+    """A bucket and the prefix below which everything is kept: parts joined by slashes; empty: the whole bucket."""
 
     bucket: str
     prefix: str = ""
