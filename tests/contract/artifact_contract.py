@@ -1,6 +1,6 @@
 """What every artifact store promises, whatever adapter it stands on.
 
-Another adapter proves itself by a subclass that gives the fixture `storage` (`test_artifact_store.py` shows two).
+Another adapter proves itself by a subclass that gives the fixture `storage` (`test_artifact_store.py` shows three).
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ def nobody() -> list[Reference]:
 
 
 class ArtifactStoreContract:
-    """Subclasses give `storage`; each test gets a fresh one."""
+    """Subclasses give `storage`; each test gets a fresh one. `races`: how often a race is run, fewer where each is
+    slow."""
+
+    races = scale(200, 4000)
 
     @pytest.fixture
     def storage(self) -> Storage:
@@ -318,7 +321,7 @@ class ArtifactStoreContract:
             return collect_orphans(store, nobody, now_ms=storage.now_ms(), dry_run=False)
 
         with ThreadPoolExecutor(2) as pool:
-            for _ in range(scale(200, 4000)):
+            for _ in range(self.races):
                 storage.pass_time()
                 writer, collector = pool.submit(put), pool.submit(collect)
                 assert collector.result().listed <= 1

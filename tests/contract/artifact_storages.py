@@ -13,8 +13,16 @@ from dagbok.projections.artifacts.blobs import Blobs
 from dagbok.projections.artifacts.local import LocalBlobs
 from dagbok.projections.artifacts.memory import MemoryBlobs
 from dagbok.projections.artifacts.orphans import GRACE_S
+from dagbok.projections.artifacts.s3.blobs import S3Blobs
+from dagbok.projections.artifacts.s3.client import S3Patience
+from dagbok.projections.artifacts.s3.place import S3Place
+from tests.support.s3_service import S3Bucket
 
 LONGER_THAN_GRACE_S: Final = GRACE_S + 3600
+QUICK: Final = S3Patience(
+    connect_s=5.0, request_s=5.0, retries=3, retry_s=5.0, first_pause_s=0.01, longest_pause_s=0.05
+)
+"""Patience of a client whose service is in this process."""
 
 
 class Storage(Protocol):
@@ -83,3 +91,32 @@ class LocalStorage:
     def files(self) -> list[Path]:
         """Everything below the root that is no folder."""
         return sorted(path for path in self.root.rglob("*") if path.is_symlink() or not path.is_dir())
+
+
+class S3Storage:
+    """A bucket of the service below; time passes by moving the times of modification back."""
+
+    def __init__(self, bucket: S3Bucket, prefix: str = "team/artifacts") -> None:
+        self.bucket, self.prefix = bucket, prefix
+
+    @property
+    def place(self) -> S3Place:
+        return S3Place(self.bucket.name, self.prefix)
+
+    def blobs(self) -> S3Blobs:
+        return S3Blobs(self.place, QUICK)
+
+    def now_ms(self) -> int:
+        return system_ms()
+
+    def pass_time(self, seconds: float = LONGER_THAN_GRACE_S) -> None:
+        self.bucket.grow_older(seconds)
+
+    def overwrite(self, name: str, data: bytes) -> None:
+        for key in self.keys(name) or [f"{self.prefix}/{name}/1700000000000-0123456789abcdef"]:
+            self.bucket.put(key, data)
+
+    def keys(self, name: str = "") -> list[str]:
+        """The keys of everything that is stored, or of one blob."""
+        below = f"{self.prefix}/{name}/" if name else f"{self.prefix}/"
+        return [key for key in self.bucket.keys if key.startswith(below)]
