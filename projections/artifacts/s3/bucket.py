@@ -43,7 +43,7 @@ class Bucket:
 
     def put(self, key: str, data: bytes) -> None:
         """Store durably, whole or not at all. Besides `data`, `PARTS_AT_ONCE` pieces are in memory at most."""
-        with storage_errors(self.place, key):
+        with storage_errors(self.place, key.rpartition("/")[0]):
             obstore.put(self._store, key, data, chunk_size=PIECE_BYTES, max_concurrency=PARTS_AT_ONCE)
 
     def get(self, item: Written, limit_bytes: int) -> bytes:

@@ -14,11 +14,14 @@ from dagbok.projections.artifacts.s3.place import S3Place
 
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _CODE: Final = re.compile(r"<Code>(\w{1,64})</Code>")
+_WHY: Final = re.compile(r'(?:message|error): "([^"]{1,120})"')
+"""What the system says of a connection, inside the client's account of it."""
 _METADATA: Final = re.compile(r"169\.254\.|\[fd00:ec2::|/latest/(api|meta-data)|sts\.|AssumeRole")
 """Where credentials are asked for when none are given."""
 _NO_BUCKET: Final = "NoSuchBucket"
 _CLOCK: Final = "RequestTimeTooSkewed"
 _REGION: Final = ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException")
+_DENIED: Final = (PermissionDeniedError, UnauthenticatedError)
 _SHOWN: Final = 160
 
 CREDENTIALS: Final = (
@@ -52,15 +55,12 @@ def _said(text: str) -> str:
     status, code = _word(_STATUS, text), _word(_CODE, text)
     if status or code:
         return "the service says " + " ".join(filter(None, (status, code)))
-    first = text.splitlines()[0] if text else "no word of the service"
-    if "retry_timeout" in first or "TimedOut" in text or "HTTP error" in first:
-        reason = "it did not answer in time" if "TimedOut" in text or "Timeout" in text else "no connection"
-        return f"{reason} ({_last(first)})"
-    return first[:_SHOWN]
-
-
-def _last(line: str) -> str:
-    return line.rpartition(" - ")[2][:_SHOWN]
+    if "TimedOut" in text or "kind: Timeout" in text:
+        return "the service did not answer in time"
+    if why := _word(_WHY, text):
+        return f"no connection: {why}"
+    first = text.splitlines()[0].rpartition(" - ")[2] if text else "the client failed without a word"
+    return first.removeprefix("Generic S3 error: ")[:_SHOWN]
 
 
 def _advice(place: S3Place, error: Exception, text: str) -> str:
@@ -71,9 +71,10 @@ def _advice(place: S3Place, error: Exception, text: str) -> str:
         return "set the clock of this machine"
     if code in _REGION or "without LOCATION" in text:
         return f"set AWS_REGION to the region of the bucket {place.bucket}"
-    if _METADATA.search(text) or isinstance(error, PermissionDeniedError | UnauthenticatedError):
+    status = _word(_STATUS, text)
+    if status in ("401", "403") or _METADATA.search(text) or isinstance(error, _DENIED):
         return CREDENTIALS
-    if (_word(_STATUS, text) or "5").startswith("5"):
+    if status is None or status.startswith("5"):
         return "look whether the service is up and the endpoint right (AWS_ENDPOINT_URL); nothing is lost, try again"
     return "look at the service's own log for this request"
 
