@@ -14,11 +14,13 @@ import sqlalchemy as sa
 from dagbok.events.codes import Code
 from dagbok.events.errors import FormatTooNew, StorageFailed
 from dagbok.events.rule import Position
-from dagbok.projections.tables import engine as engines
 from dagbok.projections.tables import positions
+from dagbok.projections.tables.database import BUSY_TIMEOUT_S, Database
 from dagbok.projections.tables.positions import Live
+from dagbok.projections.tables.postgres import CONNECTIONS, SCHEMA, STATEMENT_TIMEOUT_S, PostgresDatabase
 from dagbok.projections.tables.rows import Row
 from dagbok.projections.tables.session import Session, ViewTables, built_name
+from dagbok.projections.tables.sqlite import SqliteDatabase
 from dagbok.projections.views import VIEWS
 from dagbok.projections.views.view import View
 
@@ -26,46 +28,71 @@ from dagbok.projections.views.view import View
 class Tables:
     """A database of views. May be used from any thread and by several processes at once.
 
-    Every method may raise `StorageFailed`: the file is damaged (remove it), locked too long, or the disk fails.
+    Every method may raise `StorageFailed`: the tables are damaged (they can be built again), locked too long, the disk
+    fails, or the server is not there.
     """
 
-    def __init__(self, engine: sa.Engine, views: Sequence[View] = VIEWS) -> None:
-        """Use an engine that `open` made, or one for another database. Creates what is not there."""
-        self._engine = engine
+    def __init__(self, database: Database, views: Sequence[View] = VIEWS) -> None:
+        """Use a database, which `close` closes. Creates what is not there."""
+        self._database = database
         self.views: Mapping[str, View] = {view.name: view for view in views}
         self._tables: dict[tuple[str, int, bool], ViewTables] = {}
-        self._prepare()
+        try:
+            self._prepare()
+        except BaseException:
+            database.close()
+            raise
 
     @classmethod
-    def open(
-        cls, path: Path, views: Sequence[View] = VIEWS, *, busy_timeout_s: float = engines.BUSY_TIMEOUT_S
-    ) -> Tables:
+    def open(cls, path: Path, views: Sequence[View] = VIEWS, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Tables:
         """Open the SQLite file `path`, and create it when it is not there (its folder must be). Blocks, milliseconds.
 
         Raises `FormatTooNew` when a newer dagbok has built a view, and `StorageFailed`.
         """
-        engine = engines.open_sqlite(path, busy_timeout_s)
-        try:
-            return cls(engine, views)
-        except BaseException:
-            engine.dispose()
-            raise
+        return cls(SqliteDatabase(path, busy_timeout_s), views)
+
+    @classmethod
+    def connect(
+        cls,
+        url: str,
+        views: Sequence[View] = VIEWS,
+        *,
+        schema: str = SCHEMA,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        statement_timeout_s: float = STATEMENT_TIMEOUT_S,
+        connections: int = CONNECTIONS,
+    ) -> Tables:
+        """Connect to a PostgreSQL database (`postgresql://user:password@host:5432/database`, parameters as libpq takes
+        them), and create schema and tables when they are not there. Blocks, up to ten seconds for each address.
+
+        A statement is ended after `statement_timeout_s`, one that waits for a lock after `busy_timeout_s`. At most
+        `connections` read at once, and two write. A user that may only read needs tables that are there already.
+        Raises `InvalidInput` when `url` or `schema` cannot be used, else like `open`.
+        """
+        database = PostgresDatabase(
+            url,
+            schema,
+            busy_timeout_s=busy_timeout_s,
+            statement_timeout_s=statement_timeout_s,
+            connections=connections,
+        )
+        return cls(database, views)
 
     def writing(self) -> AbstractContextManager[sa.Connection]:
-        """A transaction that writes; the lock is taken at once."""
-        return engines.writing(self._engine)
+        """A transaction that writes."""
+        return self._database.writing()
 
     def reading(self) -> AbstractContextManager[sa.Connection]:
         """A transaction that reads one snapshot."""
-        return engines.reading(self._engine)
+        return self._database.reading()
 
     def close(self) -> None:
         """Close all connections. Idempotent."""
-        self._engine.dispose()
+        self._database.close()
 
     def damaged(self, why: str) -> StorageFailed:
         """The error for rows that no view has written like this."""
-        return engines.damaged(self._engine, why)
+        return self._database.damaged(why)
 
     def outdated(self) -> list[str]:
         """The views whose tables an older dagbok has built in another layout: `rebuild` them."""
@@ -77,7 +104,7 @@ class Tables:
         """The tables of one version of a view."""
         key = (view.name, version, live)
         if key not in self._tables:
-            self._tables[key] = ViewTables(view.rows, version, self._engine.dialect, live=live)
+            self._tables[key] = ViewTables(view.rows, version, self._database.dialect, live=live)
         return self._tables[key]
 
     def view_of(self, row: type[Row]) -> str:
@@ -95,7 +122,7 @@ class Tables:
         found, layout = self._live_views(connection)[name], self.views[name].layout
         if found.layout == layout:
             return found.version
-        said = f"{self._engine.url.database}: the tables of {name} have layout {found.layout}, here it is {layout}"
+        said = f"{self._database.shown}: the tables of {name} have layout {found.layout}, here it is {layout}"
         if found.layout > layout:
             raise FormatTooNew(said)
         raise StorageFailed(said, code=Code.SCHEMA_MISMATCH, advice="start dagbok up: it builds them again")
@@ -104,6 +131,7 @@ class Tables:
         """Create empty tables of a new version beside the live ones; they stand at the start of all partitions."""
         view = self.views[name]
         with self.writing() as connection:
+            self._database.lock_versions(connection, replacing=False)
             live = self._live_views(connection)[name].version
             version = max([live, *positions.versions(connection, name)]) + 1
             self.tables_of(view, version, live=False).create(connection)
@@ -119,18 +147,20 @@ class Tables:
         """
         view = self.views[name]
         with self.writing() as connection:
+            self._database.lock_versions(connection, replacing=True)
+            positions.lock(connection, name)
             live = self._live_views(connection)[name]
             if live.version > version:
                 self._drop_built(connection, view, live, version)
                 return True
             if not force and _is_ahead(connection, name, live.version, stands):
                 return False
+            positions.forget(connection, name, live.version)
             for table in live.tables:
                 self._run(connection, "DROP TABLE IF EXISTS {}", table)
             for other in positions.versions(connection, name):
-                if other not in (live.version, version):
+                if other != version:
                     self._drop_built(connection, view, live, other)
-            positions.forget(connection, name, live.version)
             for row in view.rows:
                 self._run(connection, "ALTER TABLE {} RENAME TO {}", built_name(row, version), row.table)
             positions.set_live(connection, name, Live(version, view.layout, _names(view)))
@@ -139,6 +169,7 @@ class Tables:
     def discard(self, name: str, version: int) -> None:
         """Drop a version that was being built."""
         with self.writing() as connection:
+            self._database.lock_versions(connection, replacing=False)
             live = self._live_views(connection)[name]
             if live.version != version:
                 self._drop_built(connection, self.views[name], live, version)
@@ -152,6 +183,7 @@ class Tables:
     def _prepare(self) -> None:
         if not self._complete():
             with self.writing() as connection:
+                self._database.prepare(connection)
                 positions.METADATA.create_all(connection)
                 live = positions.live_views(connection)
                 for view in self.views.values():
@@ -166,19 +198,19 @@ class Tables:
 
     def _complete(self) -> bool:
         """Whether all is there: looking needs no lock."""
-        with self.reading() as connection:
-            there = set(sa.inspect(connection).get_table_names())
+        with self._database.reading(prepared=False) as connection:
+            there = self._database.table_names(connection)
             return there >= set(positions.METADATA.tables) and positions.live_views(connection).keys() >= set(
                 self.views
             )
 
     def _drop_built(self, connection: sa.Connection, view: View, live: Live, version: int) -> None:
+        positions.forget(connection, view.name, version)  # first: it waits for whoever feeds it now
         for table in {*live.tables, *_names(view)}:
             self._run(connection, "DROP TABLE IF EXISTS {}", f"{table}__{version}")
-        positions.forget(connection, view.name, version)
 
     def _run(self, connection: sa.Connection, statement: str, *names: str) -> None:
-        quote = self._engine.dialect.identifier_preparer.quote
+        quote = self._database.dialect.identifier_preparer.quote
         connection.exec_driver_sql(statement.format(*[quote(name) for name in names]))
 
 

@@ -21,9 +21,9 @@ def peak_rss_mb() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def children() -> list[int]:
-    """The processes that this one has started and not ended; empty where the system does not tell."""
-    lists = Path("/proc/self/task").glob("*/children")
+def children(of: int | str = "self") -> list[int]:
+    """The processes that this or another one has started and not ended; empty where the system does not tell."""
+    lists = Path(f"/proc/{of}/task").glob("*/children")
     return [int(pid) for file in lists for line in _lines(file) for pid in line.split()]
 
 

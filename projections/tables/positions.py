@@ -6,35 +6,42 @@ from typing import Final
 
 import msgspec
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from dagbok.events.rule import GENESIS, Position
+from dagbok.projections.tables.rows import TEXT
 
 METADATA: Final = sa.MetaData()
 
 VIEWS: Final = sa.Table(
     "views",
     METADATA,
-    sa.Column("view", sa.Text, primary_key=True),
+    sa.Column("view", TEXT, primary_key=True),
     sa.Column("version", sa.BigInteger, nullable=False),
     sa.Column("layout", sa.BigInteger, nullable=False),
-    sa.Column("tables", sa.Text, nullable=False),
+    sa.Column("tables", TEXT, nullable=False),
 )
 """The live version of each view: its layout, and the names of its tables as a JSON list."""
 
 POSITIONS: Final = sa.Table(
     "positions",
     METADATA,
-    sa.Column("view", sa.Text, primary_key=True),
+    sa.Column("view", TEXT, primary_key=True),
     sa.Column("version", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("partition", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("next_offset", sa.BigInteger, nullable=False),
     sa.Column("last_command_offset", sa.BigInteger, nullable=False),
-    sa.Column("head_hash", sa.Text, nullable=False),
+    sa.Column("head_hash", TEXT, nullable=False),
     sa.Column("head_offset", sa.BigInteger, nullable=False),
     sa.Column("void", sa.BigInteger, nullable=False),
 )
 """One row per version of a view and partition. `void` counts the records that were skipped, as everybody skips them."""
 
+# The same words in both databases, and yet two classes.
+_INSERTS: Final[dict[str, sa.Insert]] = {
+    "postgresql": postgresql.insert(POSITIONS).on_conflict_do_nothing(),
+    "sqlite": sqlite.insert(POSITIONS).on_conflict_do_nothing(),
+}
 _P: Final = POSITIONS.c
 _ADVANCE: Final = (
     sa.update(POSITIONS)
@@ -95,12 +102,16 @@ def read_position(connection: sa.Connection, view: str, version: int, partition:
 
 
 def begin(connection: sa.Connection, view: str, version: int, partition: int) -> None:
-    """A version begins to read a partition, at its very start."""
-    connection.execute(
-        sa.insert(POSITIONS).values(
-            view=view, version=version, partition=partition, void=0, **msgspec.structs.asdict(GENESIS)
-        )
-    )
+    """A version begins to read a partition, at its very start. Nothing when it has begun already: another process was
+    faster."""
+    row = {"view": view, "version": version, "partition": partition, "void": 0, **msgspec.structs.asdict(GENESIS)}
+    connection.execute(_INSERTS[connection.dialect.name], row)
+
+
+def lock(connection: sa.Connection, view: str) -> None:
+    """From here on to the end of the transaction, no version of the view moves on."""
+    rows = sa.select(_P.version).where(_P.view == view).order_by(_P.version, _P.partition)
+    connection.execute(rows.with_for_update())
 
 
 def advance(
@@ -119,7 +130,8 @@ def forget(connection: sa.Connection, view: str, version: int) -> None:
 
 def void_records(connection: sa.Connection, view: str, version: int) -> int:
     """How many void records a version has skipped, in all partitions."""
-    return connection.scalar(sa.select(sa.func.sum(_P.void)).where(_P.view == view, _P.version == version)) or 0
+    # A sum of integers is of another type in each database.
+    return int(connection.scalar(sa.select(sa.func.sum(_P.void)).where(_P.view == view, _P.version == version)) or 0)
 
 
 def _is(view: str, version: int, partition: int) -> tuple[sa.ColumnElement[bool], ...]:

@@ -7,9 +7,15 @@ from typing import Any, ClassVar, Final, Literal, Union, get_args, get_origin, g
 
 import msgspec
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 GREATEST: Final = 2**63 - 1
 """The greatest number that a column holds."""
+
+
+TEXT: Final = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+"""Text that is compared and sorted by its bytes (UTF-8), whatever the language of the database: a page of an answer
+begins where the one before ended, in every database alike."""
 
 
 class Row(msgspec.Struct, gc=False):
@@ -29,7 +35,7 @@ class Row(msgspec.Struct, gc=False):
 
 
 # A mapping from Python types to column types cannot be typed tighter than this.
-_COLUMN_TYPES: dict[object, type[sa.types.TypeEngine[Any]]] = {str: sa.Text, int: sa.BigInteger, bool: sa.Boolean}
+_COLUMN_TYPES: Final[dict[object, sa.types.TypeEngine[Any]]] = {str: TEXT, int: sa.BigInteger(), bool: sa.Boolean()}
 
 
 def table_of(row: type[Row], metadata: sa.MetaData, name: str, mark: str) -> sa.Table:
@@ -39,6 +45,12 @@ def table_of(row: type[Row], metadata: sa.MetaData, name: str, mark: str) -> sa.
     for columns in row.indexes:
         sa.Index("_".join((row.table, *columns, mark)), *[table.c[column] for column in columns])
     return table
+
+
+def column_types(fields: type[msgspec.Struct]) -> dict[str, sa.types.TypeEngine[Any]]:
+    """The column type of each field of a row type, or of a change to rows."""
+    hints = get_type_hints(fields)
+    return {name: _COLUMN_TYPES[_plain(hints[name])[0]] for name in fields.__struct_fields__}
 
 
 def _column(name: str, hint: object, row: type[Row]) -> sa.Column[Any]:

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from dagbok.projections.tables.bulk import any_of
 from dagbok.projections.tables.rows import Row, table_of
-from dagbok.projections.tables.statements import Compiled, Patch, StatementOf, insert_of, update_of
+from dagbok.projections.tables.statements import Patch, Statement, StatementOf, insert_of, prepared, update_of
 
 R = TypeVar("R", bound=Row)
 Columns = Mapping[str, sa.Column[Any]]
@@ -29,7 +30,7 @@ class ViewTables:
             for row in rows
         }
         self._dialect = dialect
-        self._compiled: dict[object, Compiled] = {}
+        self._statements: dict[object, Statement] = {}
 
     def table(self, row: type[Row]) -> sa.Table:
         """The table of a row type."""
@@ -39,18 +40,24 @@ class ViewTables:
         """Create all tables; an error when one is there."""
         self._metadata.create_all(connection, checkfirst=False)
 
-    def compiled(self, kind: StatementOf, row: type[Row]) -> Compiled:
+    def statement(self, kind: StatementOf, row: type[Row]) -> Statement:
         """An insert or update of whole rows."""
-        key = (kind, row)
-        if key not in self._compiled:
-            self._compiled[key] = Compiled(kind(row, self._tables[row]), self._dialect)
-        return self._compiled[key]
+        key, table = (kind, row), self._tables[row]
+        if key not in self._statements:
+            self._statements[key] = prepared(kind(row, table), table, row, self._dialect)
+        return self._statements[key]
 
-    def patch(self, patch: type[Patch]) -> Compiled:
+    def patch(self, patch: type[Patch]) -> Statement:
         """The statement of a patch."""
-        if patch not in self._compiled:
-            self._compiled[patch] = Compiled(patch.statement(self._tables[patch.row]), self._dialect)
-        return self._compiled[patch]
+        if patch not in self._statements:
+            table = self._tables[patch.row]
+            self._statements[patch] = prepared(patch.statement(table), table, patch, self._dialect)
+        return self._statements[patch]
+
+    def among(self, row: type[Row], column: str, values: Sequence[str]) -> sa.ColumnElement[bool]:
+        """The column has one of many values."""
+        field = self._tables[row].c[column]
+        return any_of(field, values) if self._dialect.name == "postgresql" else field.in_(values)
 
 
 class Session:
@@ -63,12 +70,12 @@ class Session:
     def insert(self, rows: Sequence[Row]) -> None:
         """Insert rows of one type. A row that is there already is an error."""
         if rows:
-            self.tables.compiled(insert_of, type(rows[0])).run(self.connection, rows)
+            self.tables.statement(insert_of, type(rows[0])).run(self.connection, rows)
 
     def update(self, rows: Sequence[Row]) -> None:
         """Write what may change of rows of one type."""
         if rows:
-            self.tables.compiled(update_of, type(rows[0])).run(self.connection, rows)
+            self.tables.statement(update_of, type(rows[0])).run(self.connection, rows)
 
     def patch(self, patches: Sequence[Patch]) -> None:
         """Change rows unread, by patches of one type, in their order."""
@@ -81,8 +88,11 @@ class Session:
 
     def select_in(self, row: type[R], column: str, values: Sequence[str], *where: sa.ColumnElement[bool]) -> list[R]:
         """The rows that meet all conditions and have one of many `values` in `column`."""
-        field = self.columns(row)[column]
-        return [found for part in _chunks(values) for found in self.select(row, *where, field.in_(part))]
+        return [
+            found
+            for part in _chunks(values)
+            for found in self.select(row, *where, self.tables.among(row, column, part))
+        ]
 
     def fetch(self, row: type[R], statement: sa.Select[Any]) -> list[R]:
         """The rows of a statement that selects all columns of the type's table."""

@@ -1,7 +1,8 @@
 """Statements that run for thousands of rows at a time.
 
 SQLAlchemy Core writes the SQL of each once, for whatever dialect; rows then go to the driver as they are. Core's own
-way for many rows costs four times as much as the insert itself (16 µs instead of 4 for a row of 20 columns).
+way for many rows costs four times as much as the insert itself (16 µs instead of 4 for a row of 20 columns). A server
+is sent all rows at once where that means the same (`bulk.py`).
 """
 
 from __future__ import annotations
@@ -9,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 import sqlalchemy as sa
 
-from dagbok.projections.tables.rows import Row
-
-PREFIX = "p_"
-"""Before the name of a bound parameter: Core keeps the bare names of columns for itself."""
+from dagbok.projections.tables.bulk import PREFIX, Bulk, Copy, key_of
+from dagbok.projections.tables.rows import Row, column_types
 
 
 class Patch(msgspec.Struct, gc=False):
@@ -31,8 +30,30 @@ class Patch(msgspec.Struct, gc=False):
         raise NotImplementedError
 
 
+class Statement(Protocol):
+    """A statement for many rows or patches of one type, of which there is at least one; `sql` is what the database is
+    told."""
+
+    sql: str
+
+    def run(self, connection: sa.Connection, items: Sequence[Row] | Sequence[Patch]) -> None:
+        """Run it for each item, as if one by one in their order."""
+
+
+def prepared(
+    statement: sa.Insert | sa.Update, table: sa.Table, items: type[Row] | type[Patch], dialect: sa.Dialect
+) -> Statement:
+    """The statement on `table` for items of a type, as the database takes it best."""
+    if dialect.name == "postgresql":
+        if isinstance(statement, sa.Insert):
+            return Copy(table, column_types(items), dialect)
+        if key_of(statement) is not None:
+            return Bulk(statement, column_types(items), dialect)
+    return Compiled(statement, dialect)
+
+
 class Compiled:
-    """A statement for many rows: SQL of the dialect, and how to take its parameters from a row or patch."""
+    """SQL of the dialect, run once per item by the driver, and how to take its parameters from a row or patch."""
 
     def __init__(self, statement: sa.Insert | sa.Update, dialect: sa.Dialect) -> None:
         compiled = statement.compile(dialect=dialect)

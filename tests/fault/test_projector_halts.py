@@ -17,7 +17,7 @@ from dagbok.events.run.commands import PauseRun
 from dagbok.projections.projector import Projector, rebuild
 from dagbok.projections.queries import Queries
 from dagbok.projections.store import Tables
-from dagbok.projections.tables.engine import open_sqlite
+from dagbok.projections.tables.sqlite import SqliteDatabase
 from dagbok.testing.make import start, task
 from tests.support.histories import random_history
 from tests.support.logbuilder import LogBuilder
@@ -142,14 +142,14 @@ async def test_a_file_that_is_locked_too_long_says_so(tmp_path: Path) -> None:
 
 async def test_a_full_disk_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:
     log = await random_history(seed=1, steps=300).log()
-    engine = open_sqlite(tmp_path / "tables.db")
+    database = SqliteDatabase(tmp_path / "tables.db")
     pages = [40]
 
     def _limit(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute(f"PRAGMA max_page_count={pages[0]}")
 
-    sa.event.listen(engine, "connect", _limit)
-    tables = Tables(engine)
+    sa.event.listen(database.engine, "connect", _limit)
+    tables = Tables(database)
     projector = Projector(log, tables, batch_records=20)
     with pytest.raises(StorageFailed, match="full") as full:
         await projector.catch_up()
@@ -157,7 +157,7 @@ async def test_a_full_disk_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:
     stood = Queries(tables).position().next_offset
     assert 0 < stood < 300
     pages[0] = 1_000_000
-    engine.dispose()
+    database.close()
     await projector.catch_up()
     assert dump(tables) == await project(log, tmp_path / "whole.db")
     tables.close()
