@@ -25,7 +25,8 @@ class Settings:
     `data`: the data folder. `tenant`, `project`: whose runs are meant. `user`: in whose name runs start and commands
     are sent. `log_level`: none means `info` for services and `warning` for all else. `log_format`: `auto` means text on
     a terminal and JSON elsewhere. `debug`: errors come with their traceback. `tenant_limit`: the most attempts of one
-    tenant that an owner has sent or running at once; none: as many as there are places.
+    tenant that an owner has sent or running at once; none: as many as there are places. `artifacts`: where processes
+    on Kafka keep artifacts, ``s3://bucket/prefix`` or a folder that all of them reach (`docs/artifacts.md`).
     """
 
     data: Path = Path("dagbok-data")
@@ -36,6 +37,7 @@ class Settings:
     log_format: LogFormat = "auto"
     debug: bool = False
     tenant_limit: int | None = None
+    artifacts: str | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -50,6 +52,7 @@ class Settings:
             log_format=_format(_read(environment, "LOG_FORMAT")),
             debug=_flag(environment, "DEBUG"),
             tenant_limit=_count(environment, "TENANT_LIMIT"),
+            artifacts=_read(environment, "ARTIFACTS") or None,
         )
 
 

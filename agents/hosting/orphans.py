@@ -6,7 +6,6 @@ import asyncio
 
 from dagbok.agents.hosting.folder import PARTITION, DataFolder
 from dagbok.agents.hosting.snapshots import parts_of, slots_of
-from dagbok.events.log.clock import system_ms
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.orphans import GRACE_S, OrphanReport, Reference, collect_orphans
@@ -31,12 +30,9 @@ async def collect(folder: DataFolder, *, grace_s: float = GRACE_S, dry_run: bool
         def needed() -> set[Reference]:
             return {(SNAPSHOT_CHUNKS, key.sha256) for key in roots_of(slots_of(folder), parts_of(folder))}
 
-        now_ms = system_ms()
         reports = []
         for store, roots in ((local_store(folder.artifacts), referred), (local_store(folder.snapshots), needed)):
-            reports.append(
-                await asyncio.to_thread(collect_orphans, store, roots, now_ms=now_ms, grace_s=grace_s, dry_run=dry_run)
-            )
+            reports.append(await asyncio.to_thread(collect_orphans, store, roots, grace_s=grace_s, dry_run=dry_run))
         return reports
     finally:
         await log.close()

@@ -65,6 +65,7 @@ def settle(place: Place | None, output: Output | None) -> tuple[Settings, Output
         log_format=output.log_format or found.log_format,
         debug=output.debug or found.debug,
         tenant_limit=found.tenant_limit,
+        artifacts=found.artifacts,
     )
     for option, value in (("tenant", settings.tenant), ("project", settings.project)):
         if ID_PATTERN.fullmatch(value) is None:

@@ -63,6 +63,10 @@ class Blobs(Protocol):
         """
         ...
 
+    def now_ms(self) -> int:
+        """The clock that gives the times of modification, in milliseconds since 1970. May make a request."""
+        ...
+
     def unfinished(self, before_ms: int, *, remove: bool) -> int:
         """Count (and with `remove`, remove) what writers that died before `before_ms` left half done."""
         ...

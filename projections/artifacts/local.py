@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from dagbok.events.errors import ArtifactDamaged, StorageFailed
+from dagbok.events.log.clock import system_ms
 from dagbok.projections.artifacts import files
 from dagbok.projections.artifacts.blobs import BlobStat
 from dagbok.projections.artifacts.folders import NO_FOLDER, Folders
@@ -88,6 +89,10 @@ class LocalBlobs:
                     return removed
             except FileNotFoundError:
                 return False
+
+    def now_ms(self) -> int:
+        """See `Blobs.now_ms`: a local file system has the clock of its machine."""
+        return system_ms()
 
     def unfinished(self, before_ms: int, *, remove: bool) -> int:
         """See `Blobs.unfinished`: temporary files last written before `before_ms`."""

@@ -62,6 +62,10 @@ class MemoryBlobs:
             del self._blobs[name]
         return True
 
+    def now_ms(self) -> int:
+        """See `Blobs.now_ms`."""
+        return self._clock_ms()
+
     def unfinished(self, before_ms: int, *, remove: bool) -> int:
         """See `Blobs.unfinished`: a dictionary is never half written."""
         return 0

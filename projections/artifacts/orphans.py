@@ -52,7 +52,7 @@ def collect_orphans(
     store: ArtifactStore,
     roots: Callable[[], Iterable[Reference]],
     *,
-    now_ms: int,
+    now_ms: int | None = None,
     grace_s: float = GRACE_S,
     dry_run: bool = True,
 ) -> OrphanReport:
@@ -60,13 +60,13 @@ def collect_orphans(
 
     `roots` gives every reference that counts, read when it is called: staged, published and inputs of all runs in all
     scopes of this store, those that stand only in snapshots included. If it raises, nothing is removed. What lies in
-    the storage under a name that is no artifact's is left alone. Runs beside writers; `now_ms` is the storage's clock
-    (milliseconds since 1970). Blocks. Raises `InvalidInput` for a grace below `MIN_GRACE_S`, and `StorageFailed`: what
-    was removed until then stays removed.
+    the storage under a name that is no artifact's is left alone. Runs beside writers. `now_ms` (milliseconds since
+    1970): none asks the storage, whose clock gave the ages and may not be this machine's. Blocks. Raises `InvalidInput`
+    for a grace below `MIN_GRACE_S`, and `StorageFailed`: what was removed until then stays removed.
     """
     if not grace_s >= MIN_GRACE_S:
         raise InvalidInput(f"a grace of {grace_s} s is below {MIN_GRACE_S:.0f} s", code=Code.USAGE)
-    before_ms = now_ms - int(grace_s * 1000)
+    before_ms = (store.blobs.now_ms() if now_ms is None else now_ms) - int(grace_s * 1000)
     listed = 0
     old: dict[str, BlobStat] = {}
     for blob in store.list():

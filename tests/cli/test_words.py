@@ -29,9 +29,16 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 def test_settings_come_from_variables() -> None:
     found = Settings.from_environment(
         {"DAGBOK_DATA": "/d", "DAGBOK_TENANT": "acme", "DAGBOK_DEBUG": "Yes", "DAGBOK_LOG_LEVEL": "INFO", "OTHER": "x"}
-        | {"DAGBOK_TENANT_LIMIT": "50"}
+        | {"DAGBOK_TENANT_LIMIT": "50", "DAGBOK_ARTIFACTS": "s3://bucket/team"}
     )
-    assert found == Settings(data=Path("/d"), tenant="acme", debug=True, log_level="info", tenant_limit=50)
+    assert found == Settings(
+        data=Path("/d"),
+        tenant="acme",
+        debug=True,
+        log_level="info",
+        tenant_limit=50,
+        artifacts="s3://bucket/team",
+    )
 
 
 def test_an_empty_variable_counts_as_absent() -> None:

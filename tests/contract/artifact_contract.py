@@ -327,6 +327,14 @@ class ArtifactStoreContract:
                 assert collector.result().listed <= 1
                 assert store.get(ACME, writer.result().sha256, len(DATA)) == DATA
 
+    def test_ages_are_judged_by_the_clock_of_the_storage(self, storage: Storage, store: ArtifactStore) -> None:
+        assert storage.now_ms() - 2000 <= store.blobs.now_ms() <= storage.now_ms()
+        store.put(ACME, DATA)
+        assert collect_orphans(store, nobody, dry_run=False).orphans == ()
+        storage.pass_time()
+        assert [blob.name for blob in collect_orphans(store, nobody, dry_run=False).orphans] == [NAME]
+        assert list(storage.blobs().list()) == []
+
     def test_roots_that_fail_remove_nothing(self, storage: Storage, store: ArtifactStore) -> None:
         store.put(ACME, DATA)
         storage.pass_time()

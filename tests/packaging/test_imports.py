@@ -111,6 +111,18 @@ PLANTS = {
         "OpenTelemetry stays in the tracing BROKEN",
         "dagbok.agents.planted -> opentelemetry",
     ),
+    "a projection speaks to S3 by itself": Plant(
+        "projections/planted.py",
+        "import obstore",
+        "S3 stays in its adapter BROKEN",
+        "dagbok.projections.planted -> obstore",
+    ),
+    "a projection knows the adapter of S3": Plant(
+        "projections/planted.py",
+        "from dagbok.projections.artifacts.s3 import blobs",
+        "Only hosting and wiring name a concrete log or store BROKEN",
+        "dagbok.projections.planted -> dagbok.projections.artifacts.s3.blobs",
+    ),
     "two events know each other": Plant(
         "events/codes.py",
         UNDER_TYPE_CHECKING + "from dagbok.events.errors import DagbokError",

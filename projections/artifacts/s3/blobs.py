@@ -20,6 +20,8 @@ from dagbok.projections.artifacts.s3.client import PATIENCE, S3Patience
 from dagbok.projections.artifacts.s3.objects import Written, new_key, newest
 from dagbok.projections.artifacts.s3.place import S3Place
 
+_CLOCK: Final = ".clock"
+"""The name of no artifact."""
 _TRIES: Final = 10
 """Each further one means that another process replaced the blob in between."""
 
@@ -87,6 +89,16 @@ class S3Blobs:
             return False
         self._bucket.delete(objects)
         return True
+
+    def now_ms(self) -> int:
+        """See `Blobs.now_ms`: what the service says of an object that is written for it, and removed. Whole seconds."""
+        for _ in range(_TRIES):
+            self._bucket.put(new_key(_CLOCK, self._clock_ms), b"")
+            told = self._bucket.objects(_CLOCK)
+            self._bucket.delete(told)
+            if found := newest(told):  # not when another process asked at the same time, and removed both
+                return found.modified_ms
+        raise self._restless(_CLOCK)
 
     def unfinished(self, before_ms: int, *, remove: bool) -> int:
         """See `Blobs.unfinished`: superseded objects whose writer died before it removed them."""

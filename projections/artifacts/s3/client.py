@@ -4,7 +4,7 @@ variables that obstore reads (`docs/artifacts.md` lists those that matter)."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_address
@@ -19,6 +19,7 @@ from dagbok.events.errors import InvalidInput
 from dagbok.projections.artifacts.s3.place import S3Place
 
 ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_ENDPOINT: Final = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+/?")
 ALLOW_HTTP: Final = "AWS_ALLOW_HTTP"
 
 
@@ -42,19 +43,20 @@ class S3Patience:
 PATIENCE: Final = S3Patience()
 
 
-def connect(place: S3Place, patience: S3Patience = PATIENCE, environment: Mapping[str, str] = os.environ) -> S3Store:
+def connect(place: S3Place, patience: S3Patience = PATIENCE) -> S3Store:
     """A client of the bucket. Sends nothing: a bucket that is missing is met at the first use.
 
     Plain HTTP is spoken with a loopback address, and with others when `AWS_ALLOW_HTTP` is true. Raises `InvalidInput`
     (`usage`) for an endpoint or another variable that cannot be used.
     """
-    endpoint = next((found for name in ENDPOINTS if (found := environment.get(name, "").strip())), None)
+    endpoint = _endpoint()
     try:
         return S3Store(
             place.bucket,
             prefix=place.prefix or None,
+            config={"aws_endpoint_url_s3": endpoint} if endpoint else None,
             client_options={
-                "allow_http": endpoint is not None and _may_be_plain(endpoint, environment),
+                "allow_http": endpoint is not None and _may_be_plain(endpoint),
                 "connect_timeout": timedelta(seconds=patience.connect_s),
                 "timeout": timedelta(seconds=patience.request_s),
             },
@@ -75,23 +77,40 @@ def connect(place: S3Place, patience: S3Patience = PATIENCE, environment: Mappin
         ) from error
 
 
-def _may_be_plain(endpoint: str, environment: Mapping[str, str]) -> bool:
-    parts = urlsplit(endpoint)
-    if parts.scheme == "https" and parts.hostname:
+def _endpoint() -> str | None:
+    """What the first variable says that is not empty; none leaves it to the client. An empty one must not reach it: it
+    would not be refused, it would end the thread."""
+    said = [os.environ[name].strip() for name in ENDPOINTS if name in os.environ]
+    if "" in said:
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+        said.append(f"https://s3.{region}.amazonaws.com")
+    return next(filter(None, said), None)
+
+
+def _may_be_plain(endpoint: str) -> bool:
+    host = _host(endpoint)
+    if endpoint.startswith("https:"):
         return False
-    if parts.scheme != "http" or not parts.hostname:
-        raise InvalidInput(
-            f"the S3 endpoint is {endpoint!r}",
-            code=Code.USAGE,
-            advice="write https://host:port, or http:// for loopback",
-        )
-    if not _is_loopback(parts.hostname) and environment.get(ALLOW_HTTP, "").strip().lower() not in ("1", "true"):
+    if not _is_loopback(host) and os.environ.get(ALLOW_HTTP, "").strip().lower() not in ("1", "true"):
         raise InvalidInput(
             f"the S3 endpoint {endpoint!r} would get artifacts unencrypted",
             code=Code.USAGE,
             advice=f"use https, or set {ALLOW_HTTP}=true in a network that you trust",
         )
     return True
+
+
+def _host(endpoint: str) -> str:
+    try:
+        parts = urlsplit(endpoint)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port == 0 or _ENDPOINT.fullmatch(endpoint) is None:
+        raise InvalidInput(
+            f"the S3 endpoint is {endpoint!r}", code=Code.USAGE, advice="write https://host:port, http:// for loopback"
+        )
+    return host
 
 
 def _is_loopback(host: str) -> bool:
