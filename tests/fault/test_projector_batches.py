@@ -11,13 +11,13 @@ import pytest
 from dagbok.events.rule import GENESIS
 from dagbok.projections.projector import Projector, rebuild
 from dagbok.projections.queries import Queries
-from dagbok.projections.store import Tables
 from dagbok.projections.tables.session import Session
 from dagbok.projections.views.graph import GraphView
 from dagbok.projections.views.journal import JournalView
 from dagbok.projections.views.reports import ReportsView
 from dagbok.projections.views.view import Told
 from tests.support.histories import random_history
+from tests.support.places import Place
 from tests.support.projecting import dump, project
 
 
@@ -51,10 +51,12 @@ class TellingJournal(JournalView):
 
 
 @pytest.mark.parametrize("batch", [1, 2, 4])
-async def test_a_batch_that_fails_leaves_rows_and_position_as_they_were(tmp_path: Path, batch: int) -> None:
+async def test_a_batch_that_fails_leaves_rows_and_position_as_they_were(
+    place: Place, tmp_path: Path, batch: int
+) -> None:
     history = random_history(seed=1, steps=60)
     log = await history.log()
-    tables = Tables.open(tmp_path / "tables.db", (GraphView(), ReportsView(), BreakingJournal(batch)))
+    tables = place.open(views=(GraphView(), ReportsView(), BreakingJournal(batch)))
     projector = Projector(log, tables, batch_records=10)
     with pytest.raises(Broken):
         await projector.catch_up()
@@ -67,13 +69,13 @@ async def test_a_batch_that_fails_leaves_rows_and_position_as_they_were(tmp_path
     tables.close()
 
 
-async def test_projectors_at_once_write_every_event_once(tmp_path: Path) -> None:
+async def test_projectors_at_once_write_every_event_once(place: Place) -> None:
     history = random_history(seed=2, steps=300)
     log = await history.log()
-    stores = [Tables.open(tmp_path / "tables.db") for _ in range(3)]
+    stores = [place.open() for _ in range(3)]
     projectors = [Projector(log, tables, batch_records=size) for tables, size in zip(stores, (3, 5, 7), strict=True)]
     await asyncio.gather(*(projector.catch_up() for projector in projectors))
-    whole = Tables.open(tmp_path / "whole.db")
+    whole = place.open("whole")
     alone = Projector(log, whole)
     await alone.catch_up()
     assert sum(projector.progress.commits for projector in projectors) == alone.progress.commits
@@ -84,10 +86,10 @@ async def test_projectors_at_once_write_every_event_once(tmp_path: Path) -> None
         tables.close()
 
 
-async def test_a_rebuild_and_a_live_projector_do_not_disturb_each_other(tmp_path: Path) -> None:
+async def test_a_rebuild_and_a_live_projector_do_not_disturb_each_other(place: Place, tmp_path: Path) -> None:
     history = random_history(seed=3, steps=200)
     log = await history.log()
-    live, other = Tables.open(tmp_path / "tables.db"), Tables.open(tmp_path / "tables.db")
+    live, other = place.open(), place.open()
     await asyncio.gather(
         Projector(log, live, batch_records=5).catch_up(),
         rebuild(log, other, batch_records=7),
@@ -99,10 +101,10 @@ async def test_a_rebuild_and_a_live_projector_do_not_disturb_each_other(tmp_path
     other.close()
 
 
-async def test_a_rebuild_that_fails_leaves_the_live_tables_and_nothing_else(tmp_path: Path) -> None:
+async def test_a_rebuild_that_fails_leaves_the_live_tables_and_nothing_else(place: Place, tmp_path: Path) -> None:
     history = random_history(seed=4, steps=40)
     log = await history.log()
-    tables = Tables.open(tmp_path / "tables.db", (GraphView(), ReportsView(), BreakingJournal(6)))
+    tables = place.open(views=(GraphView(), ReportsView(), BreakingJournal(6)))
     projector = Projector(log, tables, batch_records=10)
     await projector.catch_up()
     before = dump(tables)
@@ -114,10 +116,10 @@ async def test_a_rebuild_that_fails_leaves_the_live_tables_and_nothing_else(tmp_
     tables.close()
 
 
-async def test_who_is_cancelled_finishes_the_batch_and_begins_no_other(tmp_path: Path) -> None:
+async def test_who_is_cancelled_finishes_the_batch_and_begins_no_other(place: Place) -> None:
     history = random_history(seed=5, steps=60)
     journal = TellingJournal()
-    tables = Tables.open(tmp_path / "tables.db", (GraphView(), ReportsView(), journal))
+    tables = place.open(views=(GraphView(), ReportsView(), journal))
     projector = Projector(await history.log(), tables, batch_records=20)
     running = asyncio.create_task(projector.run())
     await journal.wrote.wait()
@@ -128,12 +130,12 @@ async def test_who_is_cancelled_finishes_the_batch_and_begins_no_other(tmp_path:
     tables.close()
 
 
-async def test_a_projector_that_follows_takes_in_what_is_appended(tmp_path: Path) -> None:
+async def test_a_projector_that_follows_takes_in_what_is_appended(place: Place, tmp_path: Path) -> None:
     history = random_history(seed=6, steps=60)
     records, history.records = history.records, history.records[:30]
     log = await history.log()
     journal = TellingJournal()
-    tables = Tables.open(tmp_path / "tables.db", (GraphView(), ReportsView(), journal))
+    tables = place.open(views=(GraphView(), ReportsView(), journal))
     projector = Projector(log, tables)
     running = asyncio.create_task(projector.run())
     for end in (40, 60):
@@ -151,10 +153,10 @@ async def test_a_projector_that_follows_takes_in_what_is_appended(tmp_path: Path
     tables.close()
 
 
-async def test_a_projector_begins_where_the_tables_stand(tmp_path: Path) -> None:
+async def test_a_projector_begins_where_the_tables_stand(place: Place) -> None:
     history = random_history(seed=7, steps=60)
     log = await history.log()
-    tables = Tables.open(tmp_path / "tables.db")
+    tables = place.open()
     assert Projector(log, tables).position == GENESIS
     await Projector(log, tables).catch_up()
     again = Projector(log, tables)

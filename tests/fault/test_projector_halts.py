@@ -21,6 +21,7 @@ from dagbok.projections.tables.sqlite import SqliteDatabase
 from dagbok.testing.make import start, task
 from tests.support.histories import random_history
 from tests.support.logbuilder import LogBuilder
+from tests.support.places import Place
 from tests.support.projecting import dump, project
 from tests.support.sealing import body, next_value
 
@@ -47,12 +48,14 @@ def _history() -> LogBuilder:
 
 
 @pytest.mark.parametrize("what", UNKNOWN)
-async def test_it_halts_before_what_it_does_not_know_and_takes_in_all_before_it(tmp_path: Path, what: str) -> None:
+async def test_it_halts_before_what_it_does_not_know_and_takes_in_all_before_it(
+    place: Place, tmp_path: Path, what: str
+) -> None:
     builder = _history()
     log = await builder.log()
     value = next_value(builder, **UNKNOWN[what])  # type: ignore[arg-type]
     await log.append(EVENTS, 0, [Record("", value), Record("", value)])
-    tables = Tables.open(tmp_path / "tables.db")
+    tables = place.open()
     projector = Projector(log, tables)
     for _ in range(2):
         with pytest.raises(FormatTooNew):
@@ -63,27 +66,27 @@ async def test_it_halts_before_what_it_does_not_know_and_takes_in_all_before_it(
 
 
 @pytest.mark.parametrize("what", DAMAGED)
-async def test_it_halts_at_a_body_that_is_not_what_its_seal_says(tmp_path: Path, what: str) -> None:
+async def test_it_halts_at_a_body_that_is_not_what_its_seal_says(place: Place, what: str) -> None:
     builder = _history()
     log = await builder.log()
     value = next_value(builder, **DAMAGED[what])  # type: ignore[arg-type]
     await log.append(EVENTS, 0, [Record("", value)])
-    tables = Tables.open(tmp_path / "tables.db")
+    tables = place.open()
     with pytest.raises(LogCorrupt):
         await Projector(log, tables).catch_up()
     tables.close()
 
 
-async def test_a_log_that_became_shorter_is_lost(tmp_path: Path) -> None:
-    tables = Tables.open(tmp_path / "tables.db")
+async def test_a_log_that_became_shorter_is_lost(place: Place) -> None:
+    tables = place.open()
     await Projector(await _history().log(), tables).catch_up()
     with pytest.raises(LogLost, match="offset 1"):
         await Projector(MemoryLog(), tables).catch_up()
     tables.close()
 
 
-async def test_tables_of_another_log_are_recognised_and_can_be_built_anew(tmp_path: Path) -> None:
-    tables = Tables.open(tmp_path / "tables.db")
+async def test_tables_of_another_log_are_recognised_and_can_be_built_anew(place: Place, tmp_path: Path) -> None:
+    tables = place.open()
     await Projector(await _history().log(), tables).catch_up()
     other = random_history(seed=1, steps=20)
     log = await other.log()
@@ -95,8 +98,8 @@ async def test_tables_of_another_log_are_recognised_and_can_be_built_anew(tmp_pa
     tables.close()
 
 
-async def test_tables_that_are_ahead_of_their_log_can_be_built_anew(tmp_path: Path) -> None:
-    tables = Tables.open(tmp_path / "tables.db")
+async def test_tables_that_are_ahead_of_their_log_can_be_built_anew(place: Place, tmp_path: Path) -> None:
+    tables = place.open()
     await Projector(await random_history(seed=1, steps=20).log(), tables).catch_up()
     log = await _history().log()
     await rebuild(log, tables)

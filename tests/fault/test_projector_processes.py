@@ -12,8 +12,8 @@ import pytest
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.projections.projector import Projector
 from dagbok.projections.queries import Queries
-from dagbok.projections.store import Tables
 from tests.support.histories import random_history
+from tests.support.places import Place
 from tests.support.projecting import dump, project
 from tests.support.scale import scale
 
@@ -25,10 +25,10 @@ BATCH = 7
 class Process:
     """A running `tests.support.projector_process`, ready to begin."""
 
-    def __init__(self, folder: Path, *arguments: int) -> None:
+    def __init__(self, folder: Path, place: Place, *arguments: int) -> None:
         command = [sys.executable, "-m", "tests.support.projector_process", str(folder / "log.db")]
         self._process = subprocess.Popen(
-            [*command, str(folder / "tables.db"), *map(str, arguments)],
+            [*command, place.address(), *map(str, arguments)],
             cwd=REPOSITORY,
             text=True,
             stdin=subprocess.PIPE,
@@ -64,10 +64,10 @@ async def _write_log(folder: Path, seed: int) -> None:
     await log.close()
 
 
-async def _check(folder: Path) -> int:
+async def _check(folder: Path, place: Place) -> int:
     """The tables equal an independent rebuild; how many commits there are."""
     log = SqliteLog.open(folder / "log.db")
-    tables, whole = Tables.open(folder / "tables.db"), Tables.open(folder / "whole.db")
+    tables, whole = place.open(), place.open("whole")
     alone = Projector(log, whole)
     await alone.catch_up()
     assert dump(tables) == dump(whole) == await project(log, folder / "again.db", 11)
@@ -77,27 +77,29 @@ async def _check(folder: Path) -> int:
     return alone.progress.commits
 
 
-async def test_two_processes_write_every_event_once(tmp_path: Path) -> None:
+async def test_two_processes_write_every_event_once(tmp_path: Path, place: Place) -> None:
     await _write_log(tmp_path, seed=1)
-    one, two = Process(tmp_path, 3), Process(tmp_path, 4)
+    one, two = Process(tmp_path, place, 3), Process(tmp_path, place, 4)
     for _ in range(STEPS // 10):
         one.ask()
         two.ask()
         assert one.answer() == two.answer() == "tried\n"
     (commits, lost), (others, lost_too) = one.finish(), two.finish()
-    assert commits + others == await _check(tmp_path)
+    assert commits + others == await _check(tmp_path, place)
     assert lost + lost_too > 0
 
 
 @pytest.mark.parametrize("seed", range(scale(2, 20)))
-async def test_a_process_that_is_killed_inside_a_batch_has_written_nothing_of_it(tmp_path: Path, seed: int) -> None:
+async def test_a_process_that_is_killed_inside_a_batch_has_written_nothing_of_it(
+    tmp_path: Path, place: Place, seed: int
+) -> None:
     await _write_log(tmp_path, seed)
     batches = 0
     for fatal in (1, 3, 2):
-        assert Process(tmp_path, BATCH, fatal).dies()
+        assert Process(tmp_path, place, BATCH, fatal).dies()
         batches += fatal - 1
-        tables = Tables.open(tmp_path / "tables.db")
+        tables = place.open()
         assert Queries(tables).position().next_offset == batches * BATCH
         tables.close()
-    Process(tmp_path, BATCH).finish()
-    await _check(tmp_path)
+    Process(tmp_path, place, BATCH).finish()
+    await _check(tmp_path, place)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Final
+from typing import Final, Protocol
 
 from tests.servers.ladder import NotHere, Rung, docker_answers, first_that_applies, named
 from tests.servers.postgres_system import SystemPostgres, find_programs
@@ -16,13 +16,23 @@ ADVICE: Final = f"Install Debian's postgresql, start docker, or name a database 
 IMAGE: Final = "postgres:16"
 
 
+class DockerClient(Protocol):
+    """What is asked of the client library."""
+
+    def ping(self) -> object: ...
+
+    def close(self) -> object: ...
+
+
 def open_postgres() -> tuple[str, AbstractContextManager[str]]:
     """The rung that applies, and the URL of its database. Raises `NoServer`."""
     return first_that_applies("PostgreSQL", postgres_rungs(os.environ), ADVICE)
 
 
 def postgres_rungs(
-    environment: Mapping[str, str], docker: Callable[[], Any] | None = None, programs: Sequence[str] | None = None
+    environment: Mapping[str, str],
+    docker: Callable[[], DockerClient] | None = None,
+    programs: Sequence[str] | None = None,
 ) -> list[Rung[str]]:
     """The ways to a server, in their order. `docker` makes a client; `programs`: folders where PostgreSQL may be."""
 
@@ -30,7 +40,7 @@ def postgres_rungs(
         return _there(named(environment, VARIABLE))
 
     def in_docker() -> AbstractContextManager[str]:
-        docker_answers(lambda: (docker or _docker_client)().ping())
+        docker_answers(lambda: _ping(docker or _docker_client))
         return _container()
 
     def of_system() -> AbstractContextManager[str]:
@@ -55,13 +65,22 @@ def _started(server: SystemPostgres) -> Iterator[str]:
 
 @contextmanager
 def _container() -> Iterator[str]:
-    from testcontainers.postgres import PostgresContainer  # type: ignore[import-untyped, unused-ignore]
+    from testcontainers.community.postgres import PostgresContainer
 
     with PostgresContainer(IMAGE, driver=None) as container:
         yield container.get_connection_url()
 
 
-def _docker_client() -> Any:
-    import docker  # type: ignore[import-untyped, unused-ignore]
+def _docker_client() -> DockerClient:
+    import docker  # here: it takes a third of a second and is needed on this rung alone
 
-    return docker.from_env()
+    client: DockerClient = docker.from_env()
+    return client
+
+
+def _ping(connect: Callable[[], DockerClient]) -> None:
+    client = connect()
+    try:
+        client.ping()
+    finally:
+        client.close()

@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tests.servers.children import dies_with_me, free_port
+from tests.servers.watchdog import Watchdog
 
 USER: Final = "dagbok"
 START_S: Final = 60.0
@@ -48,11 +49,12 @@ class SystemPostgres:
     def __init__(self, programs: Path, settings: dict[str, str] | None = None) -> None:
         self._programs = programs
         self._settings = _SETTINGS | (settings or {})
-        self._port = free_port()
+        self._port = _free_port()
         # PostgreSQL refuses to run as root; below a folder of root's own, another user would see nothing.
         self._account = pwd.getpwnam("postgres") if os.getuid() == 0 else None
         self._folder = Path(tempfile.mkdtemp(prefix="dagbok-postgres-"))
         self._server: subprocess.Popen[bytes] | None = None
+        self._watchdog: Watchdog | None = None
 
     @property
     def url(self) -> str:
@@ -88,6 +90,7 @@ class SystemPostgres:
             command += ["-c", f"{name}={value}"]
         with (self._folder / "server.log").open("ab") as log:
             self._server = self._run(command, log.fileno())
+        self._watchdog = Watchdog(self._server.pid)
         deadline = time.monotonic() + START_S
         while not self._answers():
             if self._server.poll() is not None or time.monotonic() > deadline:
@@ -114,6 +117,9 @@ class SystemPostgres:
             with suppress(ProcessLookupError):
                 os.kill(pid, how)
         server.wait()
+        if self._watchdog is not None:
+            self._watchdog.dismiss()
+            self._watchdog = None
 
     @property
     def _data(self) -> Path:
@@ -143,7 +149,6 @@ class SystemPostgres:
             group=None if account is None else account.pw_gid,
             extra_groups=None if account is None else [],
             start_new_session=True,
-            preexec_fn=dies_with_me(signal.SIGQUIT),
         )
 
     def _answers(self) -> bool:
@@ -162,6 +167,13 @@ class SystemPostgres:
 
 def _children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def _number(version: str) -> float:

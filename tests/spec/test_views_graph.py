@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
@@ -13,13 +11,12 @@ from dagbok.events.canonical import sha256_hex
 from dagbok.events.places import inline_bytes
 from dagbok.events.run.commands import CancelRun, PauseRun, RejectAttempt, ResolveBlock
 from dagbok.events.run.values import ArtifactItem, Candidate, Claim
-from dagbok.projections.projector import Projector
 from dagbok.projections.queries import Queries
-from dagbok.projections.store import Tables
 from dagbok.projections.views.graph.rows import AttemptRow, TaskRow
 from dagbok.testing import act
 from dagbok.testing.make import CHECK, blocked, candidate, decompose, failure, pin, start, task
 from tests.support.logbuilder import START_MS, LogBuilder
+from tests.support.places import Place
 
 ME = ("acme", "docs")
 RUN = "run-1"
@@ -29,17 +26,13 @@ Show = Callable[[LogBuilder], Awaitable[Queries]]
 
 
 @pytest.fixture
-async def show(tmp_path: Path) -> AsyncIterator[Show]:
+def show(place: Place) -> Show:
     """Project what a builder has written, and query it."""
-    async with AsyncExitStack() as stack:
 
-        async def project(builder: LogBuilder) -> Queries:
-            tables = Tables.open(tmp_path / "tables.db")
-            stack.callback(tables.close)
-            await Projector(await builder.log(), tables).catch_up()
-            return Queries(tables)
+    async def project(builder: LogBuilder) -> Queries:
+        return Queries(await place.projected(builder))
 
-        yield project
+    return project
 
 
 class Story:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -15,7 +14,7 @@ from dagbok.projections.store import Tables
 from dagbok.testing import act
 from dagbok.testing.make import candidate, decompose, start, task
 from tests.support.logbuilder import LogBuilder
-from tests.support.projecting import projected
+from tests.support.places import Place
 
 ME = ("acme", "docs")
 OTHERS = (("rival", "docs"), ("acme", "other"), ("", ""))
@@ -38,12 +37,10 @@ def _history() -> LogBuilder:
 
 
 @pytest.fixture
-async def tables(tmp_path: Path) -> AsyncIterator[Tables]:
+async def tables(place: Place) -> Tables:
     builder = _history()
     builder.void(b"no commit")
-    tables = await projected(builder, tmp_path / "tables.db", 3)
-    yield tables
-    tables.close()
+    return await place.projected(builder, 3)
 
 
 @pytest.fixture

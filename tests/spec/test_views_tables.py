@@ -14,7 +14,6 @@ from dagbok.events.errors import FormatTooNew, StorageFailed
 from dagbok.events.rule import GENESIS
 from dagbok.projections.projector import Projector, rebuild
 from dagbok.projections.queries import Queries
-from dagbok.projections.store import Tables
 from dagbok.projections.tables import positions
 from dagbok.projections.tables.rows import Row
 from dagbok.projections.tables.session import ViewTables
@@ -26,6 +25,7 @@ from dagbok.projections.views.reports import ReportsView
 from dagbok.projections.views.view import View
 from dagbok.testing.make import start, task
 from tests.support.logbuilder import LogBuilder
+from tests.support.places import Place, SqlitePlace
 from tests.support.projecting import dump, project
 
 ROWS = [row for view in VIEWS for row in view.rows]
@@ -81,29 +81,29 @@ def test_every_patch_is_spoken_above() -> None:
     assert set(PATCHES) == {kind for kind in below(Patch) if "statement" in vars(kind) and kind is not Patch}
 
 
-def test_opening_twice_changes_nothing(tmp_path: Path) -> None:
-    first = Tables.open(tmp_path / "tables.db")
-    second = Tables.open(tmp_path / "tables.db")
+def test_opening_twice_changes_nothing(place: Place) -> None:
+    first = place.open()
+    second = place.open()
     assert dump(first) == dump(second)
     first.close()
     second.close()
 
 
 def test_the_file_is_a_wal_that_is_not_synced_for_every_batch(tmp_path: Path) -> None:
-    tables = Tables.open(tmp_path / "tables.db")
+    tables = SqlitePlace(tmp_path).open()
     with tables.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1
     tables.close()
 
 
-async def test_tables_of_an_older_layout_are_built_again_before_anything_is_added(tmp_path: Path) -> None:
+async def test_tables_of_an_older_layout_are_built_again_before_anything_is_added(place: Place, tmp_path: Path) -> None:
     builder = LogBuilder()
     builder.send("run-1", start(task("root")))
-    await project(await builder.log(), tmp_path / "tables.db")
+    await place.projected(builder)
     builder.send("run-2", start(task("root")))
     log = await builder.log()
-    tables = Tables.open(tmp_path / "tables.db", _views(NewerGraph()))
+    tables = place.open(views=_views(NewerGraph()))
     assert tables.outdated() == ["graph"]
     with pytest.raises(StorageFailed, match="start dagbok up") as refused:
         Queries(tables).list_runs("acme", "docs")
@@ -115,14 +115,14 @@ async def test_tables_of_an_older_layout_are_built_again_before_anything_is_adde
     tables.close()
 
 
-async def test_tables_of_a_newer_layout_are_left_alone(tmp_path: Path) -> None:
+async def test_tables_of_a_newer_layout_are_left_alone(place: Place) -> None:
     builder = LogBuilder()
     builder.send("run-1", start(task("root")))
     log = await builder.log()
-    older = Tables.open(tmp_path / "tables.db")
+    older = place.open()
     projector = Projector(log, older)
     await projector.catch_up()
-    newer = Tables.open(tmp_path / "tables.db", _views(NewerGraph()))
+    newer = place.open(views=_views(NewerGraph()))
     await rebuild(log, newer, ["graph"])
     before = dump(newer)
     builder.send("run-2", start(task("root")))
@@ -132,25 +132,25 @@ async def test_tables_of_a_newer_layout_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(FormatTooNew):
         Queries(older).list_runs("acme", "docs")
     with pytest.raises(FormatTooNew):
-        Tables.open(tmp_path / "tables.db")
+        place.open()
     assert dump(newer) == before
     older.close()
     newer.close()
 
 
-async def test_a_view_that_is_new_catches_up_with_those_that_were_there(tmp_path: Path) -> None:
+async def test_a_view_that_is_new_catches_up_with_those_that_were_there(place: Place, tmp_path: Path) -> None:
     builder = LogBuilder()
     for number in range(4):
         builder.send(f"run-{number}", start(task("root")))
     builder.void(b"no commit")
     log = await builder.log()
-    before = Tables.open(tmp_path / "tables.db", (GraphView(), ReportsView()))
+    before = place.open(views=(GraphView(), ReportsView()))
     await Projector(log, before).catch_up()
     before.close()
     builder.send("run-5", start(task("root")))
     builder.void(b"no commit")
     await builder.append_to(log, 5)
-    after = Tables.open(tmp_path / "tables.db")
+    after = place.open()
     await Projector(log, after, batch_records=10).catch_up()
     assert dump(after) == await project(log, tmp_path / "other.db")
     with after.reading() as connection:
@@ -158,10 +158,10 @@ async def test_a_view_that_is_new_catches_up_with_those_that_were_there(tmp_path
     after.close()
 
 
-async def test_queries_never_go_back_to_a_version_that_has_read_less(tmp_path: Path) -> None:
+async def test_queries_never_go_back_to_a_version_that_has_read_less(place: Place) -> None:
     builder = LogBuilder()
     builder.send("run-1", start(task("root")))
-    tables = Tables.open(tmp_path / "tables.db")
+    tables = place.open()
     await Projector(await builder.log(), tables).catch_up()
     before = dump(tables)
     version = tables.begin_version("graph", 1)
@@ -171,18 +171,17 @@ async def test_queries_never_go_back_to_a_version_that_has_read_less(tmp_path: P
     tables.close()
 
 
-async def test_after_a_rebuild_nothing_of_older_versions_is_left(tmp_path: Path) -> None:
+async def test_after_a_rebuild_nothing_of_older_versions_is_left(place: Place) -> None:
     builder = LogBuilder()
     builder.send("run-1", start(task("root")))
     log = await builder.log()
-    tables = Tables.open(tmp_path / "tables.db")
+    tables = place.open()
     await Projector(log, tables).catch_up()
-    with tables.reading() as connection:
-        names = sorted(sa.inspect(connection).get_table_names())
+    names = place.table_names(tables)
     tables.begin_version("journal", 1)  # as a rebuild that was killed leaves it
     await rebuild(log, tables)
+    assert place.table_names(tables) == names
     with tables.reading() as connection:
-        assert sorted(sa.inspect(connection).get_table_names()) == names
         for name in tables.views:
             assert positions.versions(connection, name) == [tables.live_version(connection, name)]
     tables.close()

@@ -2,6 +2,8 @@
 
     python -m tests.support.projector_process LOG TABLES BATCH [DIES]
 
+TABLES: an address as `Place.address` gives it.
+
 It prints `ready`, then tries one batch for each line that it reads, and answers with a line. At the end of its input it
 takes in the rest and prints how many commits it wrote, and how many batches another process was faster with.
 
@@ -20,12 +22,12 @@ from pathlib import Path
 
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.projections.feed import Feed
-from dagbok.projections.store import Tables
 from dagbok.projections.tables.session import Session
 from dagbok.projections.views.graph import GraphView
 from dagbok.projections.views.journal import JournalView
 from dagbok.projections.views.reports import ReportsView
 from dagbok.projections.views.view import Told
+from tests.support.places import open_address
 
 
 class DyingReports(ReportsView):
@@ -46,9 +48,9 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-async def main(log_path: Path, tables_path: Path, batch_records: int, dies: int) -> None:
+async def main(log_path: Path, address: str, batch_records: int, dies: int) -> None:
     log = SqliteLog.open(log_path)
-    tables = Tables.open(tables_path, (GraphView(), DyingReports(dies), JournalView()))
+    tables = open_address(address, (GraphView(), DyingReports(dies), JournalView()))
     feed = Feed(log, tables, 0, batch_records)
     say("ready")
     while await asyncio.to_thread(sys.stdin.readline):
@@ -63,4 +65,4 @@ async def main(log_path: Path, tables_path: Path, batch_records: int, dies: int)
 
 if __name__ == "__main__":
     _, LOG, TABLES, BATCH, *DIES = sys.argv
-    asyncio.run(main(Path(LOG), Path(TABLES), int(BATCH), int(DIES[0]) if DIES else 0))
+    asyncio.run(main(Path(LOG), TABLES, int(BATCH), int(DIES[0]) if DIES else 0))
