@@ -57,6 +57,7 @@ class Code(StrEnum):
     LOG_CORRUPT = "log_corrupt"
     LOG_CONFLICT = "log_conflict"
     LOG_LOST = "log_lost"
+    LOG_UNREACHABLE = "log_unreachable"
     STORAGE_FAILED = "storage_failed"
     NETWORK_FILESYSTEM = "network_filesystem"
     USAGE = "usage"
@@ -136,6 +137,9 @@ MEANINGS: dict[Code, Meaning] = {
     Code.LOG_CORRUPT: Meaning("operator", False, "restore the data folder from a backup"),
     Code.LOG_CONFLICT: Meaning("dagbok", True, "nothing: the writer folds the log anew"),
     Code.LOG_LOST: Meaning("operator", False, "find out who removed records of the log before going on"),
+    Code.LOG_UNREACHABLE: Meaning(
+        "operator", True, "look whether the brokers run and can be reached; it is tried again until then"
+    ),
     Code.STORAGE_FAILED: Meaning("operator", True, "free disk space or mend the file system, then start again"),
     Code.NETWORK_FILESYSTEM: Meaning("operator", False, "put the data folder on a local disk"),
     Code.USAGE: Meaning("caller", False, "see --help"),

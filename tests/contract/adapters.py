@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dagbok.events.log.clock import Clock
+from dagbok.events.log.kafka import KafkaLog
 from dagbok.events.log.memory import MemoryLog
 from dagbok.events.log.port import Log, Record, Topic
 from dagbok.events.log.sqlite import SqliteLog
+from tests.servers.kafka_topics import create_log_topics, fresh_prefix, settings_of
 
 
 class ManualClock:
@@ -57,8 +59,19 @@ async def _sqlite(folder: Path, clock: Clock) -> Log:
     return SqliteLog.open(folder / "log.db", clock=clock)
 
 
+async def _kafka(folder: Path, clock: Clock) -> Log:
+    """The folder remembers which topics are its own."""
+    remembered = folder / "prefix"
+    if not remembered.exists():
+        prefix = fresh_prefix()
+        await create_log_topics(settings_of(prefix))
+        remembered.write_text(prefix)
+    return await KafkaLog.open(settings_of(remembered.read_text()))
+
+
 ADAPTERS = (
     Adapter("memory", _memory, refuses=True, durable=False, takes_clock=True),
     Adapter("unrefusing", _unrefusing, refuses=False, durable=False, takes_clock=True),
     Adapter("sqlite", _sqlite, refuses=True, durable=True, takes_clock=True),
+    Adapter("kafka", _kafka, refuses=False, durable=True, takes_clock=False),
 )

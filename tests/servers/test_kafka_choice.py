@@ -30,7 +30,7 @@ def answers() -> None:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """`programs(name, told)` puts a program that writes `told` to standard error on the path, which is empty at first."""
+    """`programs(name, told)` puts a program that tells `told` (on standard error) on the path, empty at first."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
     def put(name: str, told: str) -> None:

@@ -1,0 +1,88 @@
+"""A consumer that stands somewhere in one partition, with the records that it has brought and nobody has taken."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from dagbok.events.log.kafka_client import Consumer, Fetched, Place
+from dagbok.events.log.port import StoredRecord
+
+FILL: Final = 512
+"""Records that are taken from a fetch at once: what is not asked for stays undecoded."""
+
+
+class Cursor:
+    """Reads on from `position`. It is used by one reader at a time.
+
+    It fetches ahead while the partition has more, if `ahead`. Where a fetch would have to wait for records, it stands
+    still unless somebody waits with it: a seek could not begin before the broker has answered that fetch.
+    """
+
+    def __init__(self, consumer: Consumer, place: Place, position: int, *, ahead: bool) -> None:
+        self._consumer, self._place, self._ahead = consumer, place, ahead
+        self._buffer: deque[StoredRecord] = deque()
+        self.position = position
+        """The offset of the record that is handed out next."""
+        self._fetched_to = position
+        consumer.assign([place])
+        consumer.seek(place, position)
+
+    @property
+    def end(self) -> int:
+        """The partition ends here or later, as far as this cursor has seen; 0 when it has seen nothing yet."""
+        return self._consumer.highwater(self._place) or 0
+
+    @property
+    def filled(self) -> bool:
+        """Records lie ready."""
+        return bool(self._buffer)
+
+    def seek(self, offset: int) -> None:
+        """Go on from `offset`, keeping what lies ready if it is there."""
+        if offset < self.position:
+            self._buffer.clear()
+        while self._buffer and self._buffer[0].offset < offset:
+            self._buffer.popleft()
+        if not self._buffer and offset != self._fetched_to:
+            self._consumer.seek(self._place, offset)
+            self._fetched_to = offset
+        self.position = offset
+
+    async def fill(self, limit: int, timeout_s: float) -> None:
+        """Bring up to `limit` records, or more, if none lie ready. Waits `timeout_s` for the first one. May be
+        cancelled. Raises `OutOfRange` when the position is not in the partition."""
+        if self._buffer:
+            return
+        self._consumer.resume(self._place)
+        try:
+            fetched = await self._consumer.getmany(
+                self._place, timeout_ms=int(timeout_s * 1000), max_records=max(FILL, min(limit, 8 * FILL))
+            )
+            self._buffer.extend(map(stored, fetched.get(self._place, ())))
+            if self._buffer:
+                self._fetched_to = self._buffer[-1].offset + 1
+        finally:
+            if not self._ahead or self._at_end():
+                self._consumer.pause(self._place)
+
+    def take(self, limit: int) -> Sequence[StoredRecord]:
+        """Hand out up to `limit` of what lies ready."""
+        taken = [self._buffer.popleft() for _ in range(min(limit, len(self._buffer)))]
+        if taken:
+            self.position = taken[-1].offset + 1
+        return taken
+
+    async def close(self) -> None:
+        await self._consumer.stop()
+
+    def _at_end(self) -> bool:
+        return self._fetched_to >= self.end
+
+
+def stored(fetched: Fetched) -> StoredRecord:
+    """The record in our words. Whatever somebody else has put there can be read: what is no text is replaced."""
+    headers = {name: (value or b"").decode(errors="replace") for name, value in fetched.headers}
+    key = (fetched.key or b"").decode(errors="replace")
+    return StoredRecord(fetched.offset, fetched.timestamp, key, fetched.value or b"", headers)
