@@ -242,7 +242,7 @@ def test_a_large_artifact_goes_up_in_parts_and_comes_down_in_pieces(store: Artif
     assert sizes == [len(BIG) - 2 * PIECE_BYTES, PIECE_BYTES, PIECE_BYTES]
     assert store.get(ACME, BIG_SHA, len(BIG)) == BIG
     assert len(service.seen("GET", f"{BIG_SHA}/1")) == 3
-    assert PARTS_AT_ONCE * PIECE_BYTES == 32 * 1024 * 1024
+    assert PARTS_AT_ONCE * PIECE_BYTES == 16 * 1024 * 1024
 
 
 def test_a_part_that_fails_for_a_moment_is_sent_again(store: ArtifactStore, service: S3Service) -> None:

@@ -16,7 +16,7 @@ from dagbok.projections.artifacts.s3.place import S3Place
 
 PIECE_BYTES: Final = 8 * 1024 * 1024
 """The most that one request carries: larger objects go up as parts and come down as ranges."""
-PARTS_AT_ONCE: Final = 4
+PARTS_AT_ONCE: Final = 2
 _PAGE: Final = 1000
 
 

@@ -33,9 +33,9 @@ class S3Patience:
     """
 
     connect_s: float = 5.0
-    request_s: float = 60.0
+    request_s: float = 30.0
     retries: int = 8
-    retry_s: float = 120.0
+    retry_s: float = 60.0
     first_pause_s: float = 0.1
     longest_pause_s: float = 5.0
 
