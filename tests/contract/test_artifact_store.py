@@ -32,7 +32,7 @@ class TestLocal(ArtifactStoreContract):
 
 
 class TestS3(ArtifactStoreContract):
-    races = scale(100, 1000)
+    races = scale(50, 1000)
 
     @pytest.fixture
     def storage(self, service: S3Service, monkeypatch: pytest.MonkeyPatch) -> S3Storage:

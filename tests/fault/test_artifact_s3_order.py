@@ -196,6 +196,8 @@ def test_what_a_dead_writer_left_superseded_is_collected_and_the_artifact_stays(
     assert store.get(ACME, SHA, len(DATA)) == DATA
 
     before_ms = storage.now_ms() - int(GRACE_S * 1000)
+    long_before_ms = before_ms - int(GRACE_S * 1000)
+    assert store.blobs.unfinished(long_before_ms, remove=True) == 0
     assert store.blobs.unfinished(before_ms, remove=False) == 1
     assert len(storage.keys(NAME)) == 2
     report = collected(store, storage)
