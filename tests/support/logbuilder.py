@@ -21,10 +21,11 @@ START_MS = 1_700_000_000_000
 
 
 class LogBuilder:
-    """Partition 0 of a log of one partition. `state` is the fold of what was written; `now_ms` the log's clock."""
+    """One partition of a log. `state` is the fold of what was written; `now_ms` the log's clock."""
 
-    def __init__(self) -> None:
-        self.state = PartitionState(0)
+    def __init__(self, partition: int = 0, partitions: int = 1) -> None:
+        self.state = PartitionState(partition)
+        self._partitions = partitions
         self.records: list[Record] = []
         self.now_ms = START_MS
         self.commands: list[StoredRecord] = []
@@ -39,7 +40,7 @@ class LogBuilder:
         """Write what the bytes of a command cause, whatever they are."""
         record = StoredRecord(len(self.commands), self.now_ms, "", value)
         self.commands.append(record)
-        decided = handle(self.state, record, 1)
+        decided = handle(self.state, record, self._partitions)
         self.records.append(Record(decided.stream or "", decided.value))
         return decided.events
 
@@ -54,11 +55,11 @@ class LogBuilder:
 
     async def log(self) -> MemoryLog:
         """A log of its own, with all that was written so far."""
-        log = MemoryLog()
+        log = MemoryLog(partitions=self._partitions)
         await self.append_to(log)
         return log
 
     async def append_to(self, log: Log, start: int = 0) -> None:
         """Append what was written from offset `start` on."""
         if self.records[start:]:
-            await log.append(EVENTS, 0, self.records[start:], expect=start)
+            await log.append(EVENTS, self.state.partition, self.records[start:], expect=start)

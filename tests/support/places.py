@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -91,6 +92,13 @@ class PostgresPlace(Place):
         super().__init__()
         self.url = url
         self._prefix = prefix
+
+    async def somebody_waits(self) -> None:
+        """Return when a transaction waits for the lock of another one."""
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
+            while await (await connection.execute(waiting)).fetchone() is None:
+                await asyncio.sleep(0.005)
 
     def schema(self, name: str = "tables") -> str:
         return f"{self._prefix}_{name}"
