@@ -25,7 +25,7 @@ CONNECTIONS: Final = 4
 
 _WRITERS: Final = 2
 _CONNECT_TIMEOUT_S: Final = 10
-_IDLE_TIMEOUT_S: Final = 60
+IDLE_TIMEOUT_S: Final = 60
 _TCP_TIMEOUT_S: Final = 30
 
 # Rows are found by their key, one by one. A planner that has not yet seen how many there are would read whole tables.
@@ -68,7 +68,7 @@ class PostgresDatabase(Database):
             "lock_timeout": _ms(busy_timeout_s),
             "statement_timeout": _ms(statement_timeout_s),
             # A process that stands still (SIGSTOP) inside a transaction must not hold up all others.
-            "idle_in_transaction_session_timeout": _ms(_IDLE_TIMEOUT_S),
+            "idle_in_transaction_session_timeout": _ms(IDLE_TIMEOUT_S),
             "jit": "off",
         }
         self._readers = _engine(address, settings, connections, busy_timeout_s)

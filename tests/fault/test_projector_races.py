@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from dagbok.events.errors import FormatTooNew, StorageFailed
 from dagbok.events.ids import partition_of, run_stream
 from dagbok.events.log.memory import MemoryLog
+from dagbok.events.rule import GENESIS
 from dagbok.events.run.commands import CancelRun
 from dagbok.projections.feed import Feed
 from dagbok.projections.projector import Projector, rebuild
@@ -53,13 +54,13 @@ async def test_a_projector_whose_position_is_old_writes_nothing_and_reads_it_ane
 
 def test_a_position_moves_on_only_from_where_it_stands(place: Place) -> None:
     tables = place.open()
-    one = positions.GENESIS.skip(0)
+    one = GENESIS.skip(0)
     with tables.writing() as connection:
         positions.begin(connection, "graph", 7, 0)
         positions.begin(connection, "graph", 7, 0)  # another process was faster: the same
-        assert positions.advance(connection, "graph", 7, 0, positions.GENESIS, one, 1)
-        assert not positions.advance(connection, "graph", 7, 0, positions.GENESIS, one, 1)
-        assert not positions.advance(connection, "graph", 7, 1, positions.GENESIS, one, 1)
+        assert positions.advance(connection, "graph", 7, 0, GENESIS, one, 1)
+        assert not positions.advance(connection, "graph", 7, 0, GENESIS, one, 1)
+        assert not positions.advance(connection, "graph", 7, 1, GENESIS, one, 1)
         assert positions.read_position(connection, "graph", 7, 0) == one
 
 
