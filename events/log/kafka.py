@@ -135,9 +135,9 @@ class KafkaLog:
 
 async def _partitions(settings: KafkaSettings) -> int:
     """The number that both topics have."""
-    async with administrator(settings) as admin:
-        topics = await admin.topics()
     names = [settings.prefix + topic for topic in (COMMANDS, EVENTS)]
+    async with administrator(settings) as admin:
+        topics = await admin.topics(names)
     if missing := [name for name in names if name not in topics]:
         told = f"the cluster at {settings.bootstrap_servers} has no topic {' and no '.join(missing)}"
         raise StorageFailed(told, advice=CREATE)

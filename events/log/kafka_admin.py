@@ -10,6 +10,7 @@ import msgspec
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from aiokafka.protocol.metadata import MetadataRequest
 
 from dagbok.events.log.kafka_client import Place
 from dagbok.events.log.kafka_options import client_options
@@ -29,10 +30,12 @@ class Admin:
     def __init__(self, client: Any) -> None:  # aiokafka's, without types
         self._client = client
 
-    async def topics(self) -> Mapping[str, Described]:
-        """All topics of the cluster by name. Asking for one by name could create it."""
-        found = await self._client.describe_topics()
-        return {topic["topic"]: _described(topic["partitions"]) for topic in found if not topic["error_code"]}
+    async def topics(self, names: Sequence[str]) -> Mapping[str, Described]:
+        """Those of `names` that are there, every partition with a leader. Asking does not create them."""
+        request = MetadataRequest(list(names), allow_auto_topic_creation=False)
+        answer = await self._client._send_request(request)  # `describe_topics` creates where brokers may
+        found = answer.to_object()["topics"]
+        return {topic["topic"]: _described(topic["partitions"]) for topic in found if _is_there(topic)}
 
     async def create(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> bool:
         """Create a topic. False when it is there already."""
@@ -74,6 +77,10 @@ async def administrator(settings: KafkaSettings) -> AsyncIterator[Admin]:
         yield Admin(client)
     finally:
         await client.close()
+
+
+def _is_there(topic: Mapping[str, Any]) -> bool:
+    return not topic["error_code"] and all(found["leader"] >= 0 for found in topic["partitions"])
 
 
 def _described(partitions: Sequence[Mapping[str, Any]]) -> Described:

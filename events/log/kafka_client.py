@@ -63,8 +63,6 @@ class Producer(Protocol):
 
 
 class Consumer(Protocol):
-    def assign(self, partitions: Iterable[Place]) -> None: ...
-
     def seek(self, partition: Place, offset: int) -> None: ...
 
     def pause(self, *partitions: Place) -> None: ...
@@ -125,8 +123,9 @@ async def abandon(producer: Producer) -> None:
         task.exception()  # looked at: nobody else will
 
 
-async def open_consumer(settings: KafkaSettings, fetch_bytes: int) -> Consumer:
-    """Reads without a group: whoever uses it assigns and seeks."""
+async def open_consumer(settings: KafkaSettings, places: Sequence[Place], fetch_bytes: int) -> Consumer:
+    """Reads `places` without a group; it is paused and stands at their offset 0. It is connected to whoever leads them:
+    aiokafka leaks a connection that is given up while it is being made."""
     consumer = AIOKafkaConsumer(
         **client_options(settings),
         group_id=None,
@@ -140,6 +139,11 @@ async def open_consumer(settings: KafkaSettings, fetch_bytes: int) -> Consumer:
     )
     try:
         await consumer.start()
+        consumer.assign(places)
+        consumer.pause(*places)
+        for found in places:
+            consumer.seek(found, 0)
+        await consumer.end_offsets(places)
     except BaseException:
         await consumer.stop()
         raise

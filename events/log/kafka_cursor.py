@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dagbok.events.log.kafka_client import Consumer, Fetched, Place
+from dagbok.events.log.kafka_sizes import FETCH_BYTES
 from dagbok.events.log.port import StoredRecord
 
 FILL: Final = 512
@@ -21,12 +22,13 @@ class Cursor:
     """
 
     def __init__(self, consumer: Consumer, place: Place, position: int, *, ahead: bool) -> None:
+        """`consumer` is paused."""
         self._consumer, self._place, self._ahead = consumer, place, ahead
         self._buffer: deque[StoredRecord] = deque()
         self.position = position
         """The offset of the record that is handed out next."""
         self._fetched_to = position
-        consumer.assign([place])
+        self._size_bytes = 0
         consumer.seek(place, position)
 
     @property
@@ -41,41 +43,47 @@ class Cursor:
 
     def seek(self, offset: int) -> None:
         """Go on from `offset`, keeping what lies ready if it is there."""
-        if offset < self.position:
-            self._buffer.clear()
-        while self._buffer and self._buffer[0].offset < offset:
-            self._buffer.popleft()
+        while self._buffer and (offset < self.position or self._buffer[0].offset < offset):
+            self._pop()
         if not self._buffer and offset != self._fetched_to:
             self._consumer.seek(self._place, offset)
             self._fetched_to = offset
         self.position = offset
 
+    def lacks(self, limit: int, end: int) -> bool:
+        """Fewer than `limit` records lie ready, there are more below `end`, and what lies ready is not large."""
+        return len(self._buffer) < limit and self._fetched_to < end and self._size_bytes < FETCH_BYTES
+
     async def fill(self, limit: int, timeout_s: float) -> None:
-        """Bring up to `limit` records, or more, if none lie ready. Waits `timeout_s` for the first one. May be
+        """Bring up to `limit` records more, perhaps a few beyond. Waits `timeout_s` for the first one. May be
         cancelled. Raises `OutOfRange` when the position is not in the partition."""
-        if self._buffer:
-            return
         self._consumer.resume(self._place)
         try:
             fetched = await self._consumer.getmany(
                 self._place, timeout_ms=int(timeout_s * 1000), max_records=max(FILL, min(limit, 8 * FILL))
             )
-            self._buffer.extend(map(stored, fetched.get(self._place, ())))
-            if self._buffer:
-                self._fetched_to = self._buffer[-1].offset + 1
+            for found in fetched.get(self._place, ()):
+                self._buffer.append(stored(found))
+                self._fetched_to = found.offset + 1
+                self._size_bytes += len(found.value or b"")
         finally:
             if not self._ahead or self._at_end():
                 self._consumer.pause(self._place)
 
     def take(self, limit: int) -> Sequence[StoredRecord]:
         """Hand out up to `limit` of what lies ready."""
-        taken = [self._buffer.popleft() for _ in range(min(limit, len(self._buffer)))]
+        taken = [self._pop() for _ in range(min(limit, len(self._buffer)))]
         if taken:
             self.position = taken[-1].offset + 1
         return taken
 
     async def close(self) -> None:
         await self._consumer.stop()
+
+    def _pop(self) -> StoredRecord:
+        record = self._buffer.popleft()
+        self._size_bytes -= len(record.value)
+        return record
 
     def _at_end(self) -> bool:
         return self._fetched_to >= self.end

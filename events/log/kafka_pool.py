@@ -21,6 +21,7 @@ class Pool:
         self._free: list[Cursor] = []
         """The one that was used longest ago comes first."""
         self._count = 0
+        self._opening: set[asyncio.Task[Cursor]] = set()
         self._closing: set[asyncio.Task[None]] = set()
 
     def ready(self, offset: int) -> bool:
@@ -45,6 +46,8 @@ class Pool:
 
     async def close(self) -> None:
         """Nobody takes a cursor any more."""
+        while self._opening:
+            await asyncio.wait(self._opening)
         for cursor in self._free:
             self._drop(cursor)
         self._free.clear()
@@ -60,18 +63,36 @@ class Pool:
         elif self._count < self._most:
             return await self._open(offset)
         else:
+            while not self._free:  # one is being opened that nobody waits for
+                await asyncio.wait(self._opening)
             cursor = self._free.pop(0)
             cursor.seek(offset)
         return cursor
 
     async def _open(self, offset: int) -> Cursor:
+        """Not to be cancelled in the middle: whoever gives up leaves the cursor to the next one."""
         self._count += 1
+        opening = asyncio.ensure_future(self._opened(offset))
         try:
-            consumer = await open_consumer(self._settings, self._fetch_bytes)
-            return Cursor(consumer, self._place, offset, ahead=self._ahead)
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            self._opening.add(opening)
+            opening.add_done_callback(self._keep)
+            raise
         except BaseException:
             self._count -= 1
             raise
+
+    async def _opened(self, offset: int) -> Cursor:
+        consumer = await open_consumer(self._settings, [self._place], self._fetch_bytes)
+        return Cursor(consumer, self._place, offset, ahead=self._ahead)
+
+    def _keep(self, opening: asyncio.Task[Cursor]) -> None:
+        self._opening.discard(opening)
+        if opening.cancelled() or opening.exception():
+            self._count -= 1
+        else:
+            self._free.append(opening.result())
 
     def _drop(self, cursor: Cursor) -> None:
         self._count -= 1

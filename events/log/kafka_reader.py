@@ -28,13 +28,8 @@ class Reader:
     ) -> Reader:
         """Connect. `cursors`: at most so many for each partition. `fetch_bytes`: what one request brings. `ahead`:
         fetch what follows before it is asked for."""
-        asking = await open_consumer(settings, fetch_bytes)
-        # Assigned, so that it knows who leads each partition; paused, so that it never fetches: a fetch that waits
-        # would hold up the questions behind it.
-        asking.assign(places)
-        asking.pause(*places)
-        for place in places:
-            asking.seek(place, 0)
+        # It stays paused: a fetch that waits for records would hold up the questions behind it.
+        asking = await open_consumer(settings, places, fetch_bytes)
         pools = {place: Pool(settings, place, most=cursors, fetch_bytes=fetch_bytes, ahead=ahead) for place in places}
         return cls(settings, asking, pools)
 
@@ -46,7 +41,6 @@ class Reader:
         async with asyncio.timeout(self._timeout_s), self.pools[place].at(start) as cursor:
             if not await self._fill(place, cursor, start, limit):
                 return []
-            self.note(place, cursor.end)
             return cursor.take(limit)
 
     async def bounds(self, place: Place) -> Bounds:
@@ -74,9 +68,10 @@ class Reader:
 
     async def _fill(self, place: Place, cursor: Cursor, start: int, limit: int) -> bool:
         """False when nothing is at or beyond `start`: it has been removed meanwhile."""
-        while not cursor.filled:
+        while not cursor.filled or cursor.lacks(limit, self.known_end(place)):
             try:
                 await cursor.fill(limit, FETCH_WAIT_S)
+                self.note(place, cursor.end)
             except OutOfRange:
                 bounds = await self.bounds(place)
                 if max(start, bounds.start) >= bounds.end:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 import msgspec
@@ -22,6 +23,8 @@ DISPATCHES_MS: Final = 7 * DAY_MS
 FOR_EVER: Final = "-1"
 SIZE: Final = "max.message.bytes"
 AT_LEAST: Final = (SIZE, "min.insync.replicas")
+
+VISIBLE_POLL_S: Final = 0.02
 
 PARTITIONS: Final = 12
 POOLS: Final = ("default",)
@@ -77,11 +80,14 @@ async def create(settings: KafkaSettings, topics: Sequence[Topic], replication: 
     """
     try:
         async with administrator(settings) as admin:
-            there = await admin.topics()
+            there = await admin.topics([topic.name for topic in topics])
             for topic in topics:
                 _refuse_other_count(topic, there.get(topic.name))
             missing = [topic for topic in topics if topic.name not in there]
-            return tuple([topic.name for topic in missing if await _create(admin, topic, replication)])
+            made = tuple([topic.name for topic in missing if await _create(admin, topic, replication)])
+            async with asyncio.timeout(2 * settings.request_timeout_s):
+                await _await_visible(admin, {topic.name for topic in missing})
+            return made
     except FAILURES as error:
         raise explain(error, settings.bootstrap_servers) from error
 
@@ -91,7 +97,7 @@ async def check(settings: KafkaSettings, topics: Sequence[Topic]) -> tuple[Findi
     does."""
     try:
         async with administrator(settings) as admin:
-            there = await admin.topics()
+            there = await admin.topics([topic.name for topic in topics])
             configs = await admin.configs([topic.name for topic in topics if topic.name in there])
     except FAILURES as error:
         raise explain(error, settings.bootstrap_servers) from error
@@ -107,6 +113,12 @@ async def check(settings: KafkaSettings, topics: Sequence[Topic]) -> tuple[Findi
 
 async def _create(admin: Admin, topic: Topic, replication: int) -> bool:
     return await admin.create(topic.name, topic.partitions, replication, topic.configs)
+
+
+async def _await_visible(admin: Admin, names: Set[str]) -> None:
+    """The controller has made them; the brokers hear of it later."""
+    while not names <= (await admin.topics(list(names))).keys():  # noqa: ASYNC110 – only the broker knows
+        await asyncio.sleep(VISIBLE_POLL_S)
 
 
 def _refuse_other_count(topic: Topic, found: Described | None) -> None:

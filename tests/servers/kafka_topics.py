@@ -21,7 +21,7 @@ def settings_of(prefix: str, bootstrap: str | None = None, **more: str) -> Kafka
     return KafkaSettings.from_environment({}, **(found | more))
 
 
-async def create_log_topics(settings: KafkaSettings, partitions: int = 3) -> None:
+async def create_log_topics(settings: KafkaSettings, partitions: int = 2) -> None:
     """`commands` and `events`."""
     wanted = (settings.prefix + COMMANDS, settings.prefix + EVENTS)
     topics = [topic for topic in declared(settings.prefix, partitions) if topic.name in wanted]
