@@ -22,13 +22,16 @@ class Row(msgspec.Struct, gc=False):
     """Base of all rows: one field per column, in their order. Every row carries the tenant and project it belongs to.
 
     `table` is the name, `key` the primary key, `changing` what may change after the insert, `indexes` further indexes.
-    A row holds nothing but scalars: the collector of garbage need not look at it.
+    `fill_percent`: how full pages are when rows come; where rows change, PostgreSQL puts their new versions beside the
+    old ones and leaves the indexes alone while there is room. A row holds nothing but scalars: the collector of garbage
+    need not look at it.
     """
 
     table: ClassVar[str]
     key: ClassVar[tuple[str, ...]]
     changing: ClassVar[tuple[str, ...]] = ()
     indexes: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    fill_percent: ClassVar[int] = 100
 
     tenant: str
     project: str
@@ -41,9 +44,10 @@ _COLUMN_TYPES: Final[dict[object, sa.types.TypeEngine[Any]]] = {str: TEXT, int: 
 def table_of(row: type[Row], metadata: sa.MetaData, name: str, mark: str) -> sa.Table:
     """The table of a row type under `name`. `mark` keeps the names of its indexes apart from those of others."""
     hints = get_type_hints(row)
-    table = sa.Table(name, metadata, *[_column(field, hints[field], row) for field in row.__struct_fields__])
-    for columns in row.indexes:
-        sa.Index("_".join((row.table, *columns, mark)), *[table.c[column] for column in columns])
+    columns = [_column(field, hints[field], row) for field in row.__struct_fields__]
+    table = sa.Table(name, metadata, *columns, postgresql_with={"fillfactor": row.fill_percent})
+    for indexed in row.indexes:
+        sa.Index("_".join((row.table, *indexed, mark)), *[table.c[column] for column in indexed])
     return table
 
 

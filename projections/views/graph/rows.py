@@ -19,6 +19,8 @@ Outcome = Literal["candidate", "decompose", "blocked", "pass", "fail", "inconclu
 Origin = Literal["initial", "decomposition"]
 EdgeState = Literal["open", "taken", "not_taken"]
 ArtifactState = Literal["staged", "published"]
+ROOM: Final = 60
+"""Percent of a page that new rows fill: each of these rows changes a few times."""
 STATUSES: Final[tuple[TaskStatus, ...]] = get_args(TaskStatus)
 
 
@@ -35,6 +37,7 @@ class RunRow(Row):
 
     table: ClassVar[str] = "runs"
     key: ClassVar[tuple[str, ...]] = ("run",)
+    fill_percent: ClassVar[int] = ROOM
     indexes: ClassVar[tuple[tuple[str, ...], ...]] = (("tenant", "project", "started_ms"),)
 
     run: str
@@ -103,6 +106,7 @@ class TaskRow(Row):
 
     table: ClassVar[str] = "tasks"
     key: ClassVar[tuple[str, ...]] = ("run", "task")
+    fill_percent: ClassVar[int] = ROOM
 
     run: str
     task: str
@@ -163,6 +167,7 @@ class EdgeRow(Row):
 
     table: ClassVar[str] = "edges"
     key: ClassVar[tuple[str, ...]] = ("run", "task", "dependency")
+    fill_percent: ClassVar[int] = ROOM
     indexes: ClassVar[tuple[tuple[str, ...], ...]] = (("run", "dependency"),)
 
     run: str
@@ -187,6 +192,7 @@ class AttemptRow(Row):
 
     table: ClassVar[str] = "attempts"
     key: ClassVar[tuple[str, ...]] = ("run", "task", "epoch")
+    fill_percent: ClassVar[int] = ROOM
 
     run: str
     task: str
@@ -218,6 +224,7 @@ class ArtifactRow(Row):
 
     table: ClassVar[str] = "artifacts"
     key: ClassVar[tuple[str, ...]] = ("run", "task", "epoch", "item")
+    fill_percent: ClassVar[int] = ROOM
 
     run: str
     task: str
