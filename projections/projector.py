@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Final
 
+from dagbok.events.errors import StorageFailed
 from dagbok.events.log.port import EVENTS, Log
 from dagbok.events.rule import Position
 from dagbok.projections.feed import Feed, Progress, Replaced
@@ -85,7 +87,8 @@ async def rebuild(
             await _build(log, tables, name, version, batch_records)
     except BaseException:
         for name, version in building.items():
-            tables.discard(name, version)
+            with suppress(StorageFailed):  # a server that is gone: the next swap removes what stays of this one
+                tables.discard(name, version)
         raise
 
 

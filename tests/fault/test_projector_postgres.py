@@ -17,7 +17,7 @@ from dagbok.projections.patience import patiently
 from dagbok.projections.projector import Projector, rebuild
 from dagbok.projections.queries import Queries
 from dagbok.projections.store import Tables
-from dagbok.projections.tables import postgres
+from dagbok.projections.tables import positions, postgres
 from dagbok.projections.tables.session import Session
 from dagbok.projections.views import VIEWS
 from dagbok.projections.views.graph import GraphView
@@ -179,6 +179,28 @@ async def test_a_rebuild_that_the_server_ends_can_be_done_again(in_postgres: Pos
     assert in_postgres.table_names(tables) == names
     await rebuild(log, tables)
     assert dump(tables) == before
+
+
+async def test_what_stays_of_a_rebuild_when_the_server_dies_goes_with_the_next_one(server: SystemPostgres) -> None:
+    log = await random_history(seed=4, steps=STEPS).log()
+    journal = Disturbed(lambda _: server.kill(), 15)
+    tables = Tables.connect(server.url, views(journal), schema="rebuilt")
+    await Projector(log, tables, batch_records=BATCH).catch_up()
+    before = dump(tables)
+    with pytest.raises(StorageFailed) as died:
+        await rebuild(log, tables, batch_records=BATCH)
+    assert "refused" not in died.value.message  # why it ended, not that there was nobody to clean up
+    server.start()
+    assert _versions(tables) == {"graph": 1, "reports": 1, "journal": 2}  # the others were done
+    await rebuild(log, tables)
+    assert _versions(tables) == {"graph": 1, "reports": 1, "journal": 1}
+    assert dump(tables) == before
+    tables.close()
+
+
+def _versions(tables: Tables) -> dict[str, int]:
+    with tables.reading() as connection:
+        return {name: len(positions.versions(connection, name)) for name in tables.views}
 
 
 async def test_a_process_that_stands_still_inside_a_batch_does_not_hold_up_the_others(

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Final, Protocol
 
 from tests.servers.ladder import NotHere, Rung, docker_answers, first_that_applies, named
-from tests.servers.postgres_system import SystemPostgres, find_programs
+from tests.servers.postgres_system import SystemPostgres, find_programs, may_start
 
 VARIABLE: Final = "DAGBOK_TEST_DATABASE_URL"
 ADVICE: Final = f"Install Debian's postgresql, start docker, or name a database in {VARIABLE}."
@@ -47,6 +47,8 @@ def postgres_rungs(
         folder = find_programs(programs)
         if folder is None:
             raise NotHere("no initdb and postgres below /usr/lib/postgresql, nor on the path")
+        if not may_start():
+            raise NotHere("root cannot run it, and there is no user postgres who could")
         return _started(SystemPostgres(folder))
 
     return [Rung(VARIABLE, by_name), Rung("docker", in_docker), Rung("system", of_system)]

@@ -19,6 +19,7 @@ from typing import Final, Self
 from tests.servers.watchdog import Watchdog
 
 USER: Final = "dagbok"
+ACCOUNT: Final = "postgres"
 START_S: Final = 60.0
 _POLL_S: Final = 0.02
 _SETTINGS: Final = {
@@ -43,6 +44,11 @@ def find_programs(folders: Sequence[str] | None = None) -> Path | None:
     return None
 
 
+def may_start() -> bool:
+    """PostgreSQL refuses to run as root: then another user has to be there for it."""
+    return os.getuid() != 0 or any(account.pw_name == ACCOUNT for account in pwd.getpwall())
+
+
 class SystemPostgres:
     """A server that a test may kill and start again; its data stay. A context, which removes them."""
 
@@ -50,8 +56,8 @@ class SystemPostgres:
         self._programs = programs
         self._settings = _SETTINGS | (settings or {})
         self._port = _free_port()
-        # PostgreSQL refuses to run as root; below a folder of root's own, another user would see nothing.
-        self._account = pwd.getpwnam("postgres") if os.getuid() == 0 else None
+        # Not below a folder of root's own, in which another user would see nothing.
+        self._account = pwd.getpwnam(ACCOUNT) if os.getuid() == 0 else None
         self._folder = Path(tempfile.mkdtemp(prefix="dagbok-postgres-"))
         self._server: subprocess.Popen[bytes] | None = None
         self._watchdog: Watchdog | None = None

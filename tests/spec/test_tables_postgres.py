@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import psycopg
 import pytest
+import sqlalchemy as sa
 from psycopg import sql
 
 from dagbok.events.codes import Code
@@ -16,6 +17,7 @@ from dagbok.events.run.commands import PauseRun
 from dagbok.projections.projector import Projector, rebuild
 from dagbok.projections.queries import Queries
 from dagbok.projections.store import Tables
+from dagbok.projections.tables.postgres_errors import explain
 from dagbok.testing import act
 from dagbok.testing.make import decompose, start, task
 from tests.support.histories import random_history
@@ -165,6 +167,33 @@ def test_what_is_no_address_is_refused_before_anything_is_tried(url: str, schema
         Tables.connect(url, schema=schema)
     assert refused.value.code is Code.USAGE
     assert PASSWORD not in str(refused.value)
+
+
+STATES = {
+    "53100": "make room",  # disk full
+    "53300": "make room",  # too many connections
+    "57P03": "start the database",  # it has not started up yet
+    "08006": "start the database",
+    "28P01": "user and password",
+    "25006": "name the primary",
+    "40P01": "try again",  # deadlock
+    "40001": "try again",
+    "25P03": "stood still",
+    "42703": "DROP SCHEMA mine CASCADE",  # no such column
+    "23505": "DROP SCHEMA mine CASCADE",  # a row that is there already
+    "XX001": "DROP SCHEMA mine CASCADE",
+    "58030": "free disk space",
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_error_of_a_server_says_what_to_do(state: str) -> None:
+    cause = psycopg.errors.lookup(state)("first line\nsecond")
+    error = sa.exc.DBAPIError("SELECT", None, cause)
+    explained = explain(error, "schema mine of host/db", "mine")
+    assert STATES[state] in explained.advice
+    assert explained.retry
+    assert "\n" not in str(explained)
 
 
 def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
