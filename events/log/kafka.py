@@ -42,7 +42,7 @@ class KafkaLog:
 
     def __init__(self, settings: KafkaSettings, partitions: int, reader: Reader) -> None:
         """See `open`."""
-        self._settings, self._count, self._reader = settings, partitions, reader
+        self.settings, self._count, self._reader = settings, partitions, reader
         self._producers = Producers(settings)
         self._values = Values(settings, list(reader.pools))
         self._writers: dict[Place, Writer] = {}
@@ -98,7 +98,7 @@ class KafkaLog:
         async with self._calls.one(_name(topic, partition)):
             bounds = await self._reader.bounds(found)
             if (before := min(offset, bounds.end)) > bounds.start:
-                async with administrator(self._settings) as admin:
+                async with administrator(self.settings) as admin:
                     await admin.delete_before(found, before)
 
     def value_at(self, topic: Topic, partition: int, offset: int) -> bytes:
@@ -121,7 +121,7 @@ class KafkaLog:
                 self._producers,
                 found,
                 _name(topic, found.partition),
-                2 * self._settings.request_timeout_s,
+                2 * self.settings.request_timeout_s,
                 lambda end: self._reader.note(found, end),
             )
         return self._writers[found]
@@ -130,7 +130,7 @@ class KafkaLog:
         if self._closing is not None:
             raise log_closed()
         check_place(topic, partition, self._count)
-        return place(self._settings.prefix + topic, partition)
+        return place(self.settings.prefix + topic, partition)
 
 
 async def _partitions(settings: KafkaSettings) -> int:

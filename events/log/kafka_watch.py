@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import Final
 
+from dagbok.events.codes import Code
 from dagbok.events.log.kafka_client import FETCH_WAIT_S, OutOfRange, Place
 from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_reader import Reader
+
+OUTAGE_PAUSE_S: Final = 0.5
 
 
 @dataclass(eq=False, slots=True)
@@ -50,9 +54,14 @@ class Watch:
     async def _watch(self) -> None:
         try:
             while self._waiters:
-                await self._look()
-        except FAILURES as error:
-            self._fail(explain(error, self._name))
+                try:
+                    await self._look()
+                except FAILURES as error:
+                    told = explain(error, self._name)
+                    if told.code != Code.LOG_UNREACHABLE:
+                        self._fail(told)
+                        return
+                    await asyncio.sleep(OUTAGE_PAUSE_S)
         finally:
             self._watching = None
 

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from dagbok.events.log.port import Log
 from tests.contract.adapters import ADAPTERS, Adapter, ManualClock
-from tests.servers.kafka_session import log_tail, stop_session_kafka
+from tests.servers.kafka_fixtures import kafka_ends_with_the_session, pytest_runtest_makereport
+
+__all__ = ["kafka_ends_with_the_session", "pytest_runtest_makereport"]  # pytest finds them here
 
 
 def _name(adapter: Adapter) -> str:
     return adapter.name
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _kafka_ends_with_the_session() -> Iterator[None]:
-    """It is started by the first test that needs it."""
-    yield
-    stop_session_kafka()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test on Kafka that fails shows what the broker has said last."""
-    report = yield
-    if report.failed and "kafka" in item.nodeid and (told := log_tail()):
-        report.sections.append(("log of the broker", told))
-    return report
 
 
 @pytest.fixture

@@ -45,7 +45,10 @@ class Broker:
         return f"127.0.0.1:{self._ports.secured}"
 
     def start(self) -> None:
-        """Start it, again on the same ports and data, and wait until it is ready. Raises `NotReady` with its log."""
+        """Start it, again on the same ports and data, and wait until it is ready. Nothing when it runs. Raises
+        `NotReady` with its log."""
+        if self._alive():
+            return
         for left in reversed(range(1 if self._formatted else STARTS)):
             if not self._formatted:
                 self._format()
