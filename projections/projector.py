@@ -22,6 +22,9 @@ LINGER_S: Final = 0.03
 """How long a projector that follows lets new commits gather. A batch of a few costs almost as much as one of a hundred:
 without this, a projector that keeps up with thousands of commits a second would take a core for itself."""
 
+REBUILT_S: Final = 0.5
+"""How often a projector looks whether the rebuild that another one does is done."""
+
 
 class Projector:
     """Projects one partition of the log into tables. `batch_records` are read and written at a time."""
@@ -68,9 +71,16 @@ class Projector:
                 await asyncio.sleep(LINGER_S)
 
     async def _renew(self) -> None:
-        outdated = await asyncio.to_thread(self._tables.outdated)
-        if outdated:
-            await rebuild(self._log, self._tables, outdated, batch_records=self._batch_records)
+        while await asyncio.to_thread(self._tables.outdated):
+            leave = self._tables.try_alone()
+            if leave is None:
+                await asyncio.sleep(REBUILT_S)
+                continue
+            try:
+                outdated = await asyncio.to_thread(self._tables.outdated)  # another one may have been done just now
+                await rebuild(self._log, self._tables, outdated, batch_records=self._batch_records)
+            finally:
+                leave()
 
 
 async def rebuild(

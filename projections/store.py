@@ -5,7 +5,7 @@ Whatever is here follows from the log. Losing the file costs the time to build i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from dagbok.events.rule import Position
 from dagbok.projections.tables import positions
 from dagbok.projections.tables.database import BUSY_TIMEOUT_S, Database
 from dagbok.projections.tables.positions import Live
-from dagbok.projections.tables.postgres import CONNECTIONS, SCHEMA, STATEMENT_TIMEOUT_S, PostgresDatabase
+from dagbok.projections.tables.postgres import CONNECTIONS, SCHEMA, STATEMENT_TIMEOUT_S, WRITERS, PostgresDatabase
 from dagbok.projections.tables.rows import Row
 from dagbok.projections.tables.session import Session, ViewTables, built_name
 from dagbok.projections.tables.sqlite import SqliteDatabase
@@ -61,12 +61,13 @@ class Tables:
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         statement_timeout_s: float = STATEMENT_TIMEOUT_S,
         connections: int = CONNECTIONS,
+        writers: int = WRITERS,
     ) -> Tables:
         """Connect to a PostgreSQL database (`postgresql://user:password@host:5432/database`, parameters as libpq takes
         them), and create schema and tables when they are not there. Blocks, up to ten seconds for each address.
 
         A statement is ended after `statement_timeout_s`, one that waits for a lock after `busy_timeout_s`. At most
-        `connections` read at once, and two write. A user that may only read needs tables that are there already.
+        `connections` read and `writers` write at once. A user that may only read needs tables that are there already.
         Raises `InvalidInput` when `url` or `schema` cannot be used, else like `open`.
         """
         database = PostgresDatabase(
@@ -75,6 +76,7 @@ class Tables:
             busy_timeout_s=busy_timeout_s,
             statement_timeout_s=statement_timeout_s,
             connections=connections,
+            writers=writers,
         )
         return cls(database, views)
 
@@ -126,6 +128,11 @@ class Tables:
         if found.layout > layout:
             raise FormatTooNew(said)
         raise StorageFailed(said, code=Code.SCHEMA_MISMATCH, advice="start dagbok up: it builds them again")
+
+    def try_alone(self) -> Callable[[], None] | None:
+        """Be the one who rebuilds views that are outdated, until what comes back is called or this process ends; None:
+        another process does it."""
+        return self._database.try_alone()
 
     def begin_version(self, name: str, partitions: int) -> int:
         """Create empty tables of a new version beside the live ones; they stand at the start of all partitions."""

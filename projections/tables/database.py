@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
@@ -47,6 +47,11 @@ class Database(ABC):
     def lock_versions(self, connection: sa.Connection, *, replacing: bool) -> None:
         """Inside a transaction that writes: from here on to its end, nobody else begins or ends a version of a view.
         `replacing`: also, nobody who reads is between learning which tables are live and reading them."""
+
+    @abstractmethod
+    def try_alone(self) -> Callable[[], None] | None:
+        """Be the one who builds versions of views, until what comes back is called or this process ends. None: another
+        one is. It keeps nobody from anything: it saves building the same thing twice. Raises `StorageFailed`."""
 
     @abstractmethod
     def table_names(self, connection: sa.Connection) -> set[str]:

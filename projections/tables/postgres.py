@@ -6,8 +6,8 @@ Transactions that write take their locks in one order, so that none wait in a ci
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import Any, Final
 
@@ -21,9 +21,10 @@ from dagbok.projections.tables.postgres_url import read_url, shown
 SCHEMA: Final = "dagbok"
 STATEMENT_TIMEOUT_S: Final = 60.0
 CONNECTIONS: Final = 4
-"""Most connections of one process that read at once; two more write."""
+"""Most connections of one process that read at once."""
+WRITERS: Final = 2
+"""Most that write at once: as many batches of partitions are written at the same time."""
 
-_WRITERS: Final = 2
 _CONNECT_TIMEOUT_S: Final = 10
 IDLE_TIMEOUT_S: Final = 60
 _TCP_TIMEOUT_S: Final = 30
@@ -56,6 +57,7 @@ class PostgresDatabase(Database):
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         statement_timeout_s: float = STATEMENT_TIMEOUT_S,
         connections: int = CONNECTIONS,
+        writers: int = WRITERS,
     ) -> None:
         """Connections are opened on demand. Raises `InvalidInput` for a URL or schema name that is none, and when the
         driver is not installed."""
@@ -72,7 +74,8 @@ class PostgresDatabase(Database):
             "jit": "off",
         }
         self._readers = _engine(address, settings, connections, busy_timeout_s)
-        self._writers = _engine(address, settings | _BY_KEY, _WRITERS, busy_timeout_s)
+        # One more for `try_alone`, which is held for as long as a rebuild takes.
+        self._writers = _engine(address, settings | _BY_KEY, writers + 1, busy_timeout_s)
         self._snapshots = self._readers.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     @property
@@ -106,6 +109,26 @@ class PostgresDatabase(Database):
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(self._key)))
         if replacing:
             connection.exec_driver_sql("LOCK TABLE views IN ACCESS EXCLUSIVE MODE")
+
+    def try_alone(self) -> Callable[[], None] | None:
+        """By a lock of a session, which ends with the connection."""
+        key = self._key ^ 1
+        with self._explained():
+            connection = self._writers.connect().execution_options(isolation_level="AUTOCOMMIT")
+            try:
+                alone = connection.scalar(sa.select(sa.func.pg_try_advisory_lock(key)))
+            except BaseException:
+                connection.close()
+                raise
+
+        def leave() -> None:
+            with suppress(sa.exc.DBAPIError), connection:  # a connection that is gone has no lock either
+                connection.scalar(sa.select(sa.func.pg_advisory_unlock(key)))
+
+        if alone:
+            return leave
+        connection.close()
+        return None
 
     def table_names(self, connection: sa.Connection) -> set[str]:
         return set(sa.inspect(connection).get_table_names(schema=self.schema))

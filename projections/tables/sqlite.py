@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -72,6 +72,10 @@ class SqliteDatabase(Database):
 
     def lock_versions(self, connection: sa.Connection, *, replacing: bool) -> None:
         """Nothing: whoever writes is alone, and a snapshot holds the tables too."""
+
+    def try_alone(self) -> Callable[[], None]:
+        """Always: on one machine, few processes open the file."""
+        return lambda: None
 
     def table_names(self, connection: sa.Connection) -> set[str]:
         return set(sa.inspect(connection).get_table_names())

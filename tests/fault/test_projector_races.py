@@ -17,6 +17,7 @@ from dagbok.events.ids import partition_of, run_stream
 from dagbok.events.log.memory import MemoryLog
 from dagbok.events.rule import GENESIS
 from dagbok.events.run.commands import CancelRun
+from dagbok.projections import projector
 from dagbok.projections.feed import Feed
 from dagbok.projections.projector import Projector, rebuild
 from dagbok.projections.queries import Queries
@@ -105,6 +106,43 @@ async def test_who_reads_while_versions_are_swapped_sees_all_rows_or_all_rows(pl
         await rebuild(log, builder, batch_records=25)
     done.set()
     assert min(await asyncio.gather(*readers)) > 0
+
+
+async def test_of_many_projectors_that_find_tables_of_an_older_layout_one_builds_them(
+    in_postgres: PostgresPlace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    log = MemoryLog(partitions=3)
+    for partition in range(3):
+        await _history_of(partition, 3).append_to(log)
+        await Projector(log, in_postgres.open(), partition).catch_up()
+    began, begin = list[str](), Tables.begin_version
+
+    def begin_version(self: Tables, name: str, partitions: int) -> int:
+        began.append(name)
+        return begin(self, name, partitions)
+
+    monkeypatch.setattr(Tables, "begin_version", begin_version)
+    monkeypatch.setattr(projector, "REBUILT_S", 0.01)
+    newer = [in_postgres.open(views=(NewerGraph(), ReportsView(), JournalView())) for _ in range(6)]
+    await asyncio.gather(*[Projector(log, one, number % 3).catch_up() for number, one in enumerate(newer)])
+    assert began == ["graph"]
+    assert len(Queries(newer[0]).list_runs("acme", "docs", limit=100)) == 3 * RUNS
+
+
+async def test_who_rebuilds_and_dies_is_followed_by_another_one(in_postgres: PostgresPlace) -> None:
+    one, other = in_postgres.open(), in_postgres.open()
+    leave = one.try_alone()
+    assert leave is not None
+    assert other.try_alone() is None
+    leave()
+    again = other.try_alone()
+    assert again is not None
+    await in_postgres.end_connections()
+    last = one.try_alone()
+    assert last is not None
+    again()  # its connection is gone, which is no error
+    assert other.try_alone() is None
+    last()
 
 
 async def test_a_rebuild_waits_for_who_reads_and_does_not_wait_for_ever(in_postgres: PostgresPlace) -> None:

@@ -97,8 +97,14 @@ class PostgresPlace(Place):
         """Return when a transaction waits for the lock of another one."""
         waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
-            while await (await connection.execute(waiting)).fetchone() is None:
+            while await (await connection.execute(waiting)).fetchone() is None:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.005)
+
+    async def end_connections(self) -> None:
+        """End all other connections, as a server does that is restarted."""
+        others = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
+            await connection.execute(f"{others} AND datname = current_database() AND usename = current_user")
 
     def schema(self, name: str = "tables") -> str:
         return f"{self._prefix}_{name}"
