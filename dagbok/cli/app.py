@@ -11,6 +11,7 @@ from cyclopts.validators import Number
 
 from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
 from dagbok.cli.steer import add_to as add_steering
+from dagbok.cli.topics import add_to as add_topics
 from dagbok.cli.trace import trace
 
 EPILOGUE = """
@@ -34,6 +35,7 @@ do; with --json they are objects. docs/cli.md has all commands and settings.
 
 RUNS = Group("Run", sort_key=1)
 LOOK = Group("Look", sort_key=2)
+SERVE = Group("Kafka", sort_key=4)
 
 Status = Literal["running", "paused", "blocked", "succeeded", "failed", "cancelled"]
 Flag = Parameter(negative="", show_default=False)
@@ -55,6 +57,7 @@ def build() -> App:
         app.command(look, group=LOOK)
     app.command(_artifact_app())
     add_steering(app)
+    add_topics(app, SERVE)
     app.register_install_completion_command()
     return app
 

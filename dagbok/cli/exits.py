@@ -31,6 +31,7 @@ _OF_CODE = {
             Code.LOG_CORRUPT,
             Code.LOG_CONFLICT,
             Code.LOG_LOST,
+            Code.LOG_UNREACHABLE,
             Code.STORAGE_FAILED,
             Code.NETWORK_FILESYSTEM,
             Code.SCHEMA_MISMATCH,

@@ -41,4 +41,6 @@ def explain(error: BaseException, place: str) -> DagbokError:
 
 
 def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".rstrip(": ")
+    """aiokafka's own begin with the name of their type."""
+    name, told = type(error).__name__, str(error)
+    return told if name in told else f"{name}: {told}".rstrip(": ")
