@@ -1,3 +1,4 @@
-"""How rows reach a database: row types as tables (`rows.py`), statements (`statements.py`), the engine (`engine.py`),
-what a view works with (`session.py`), and where each view stands (`positions.py`). Nothing here knows what rows mean.
+"""How rows reach a database: row types as tables (`rows.py`), statements for many rows (`statements.py`; `bulk.py` and
+`columns.py` for PostgreSQL), what a view works with (`session.py`), where each view stands (`positions.py`), and the
+databases themselves (`database.py`, `sqlite.py`, `postgres.py`). Nothing here knows what rows mean.
 """
