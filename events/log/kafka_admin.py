@@ -9,11 +9,12 @@ from typing import Any, cast
 import msgspec
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
+from aiokafka.errors import KafkaConnectionError, KafkaError, TopicAlreadyExistsError, for_code
 from aiokafka.protocol.metadata import MetadataRequest
 
 from dagbok.events.log.kafka_client import Place
 from dagbok.events.log.kafka_options import client_options
+from dagbok.events.log.kafka_probe import why_not
 from dagbok.events.log.kafka_settings import KafkaSettings
 
 
@@ -73,7 +74,10 @@ async def administrator(settings: KafkaSettings) -> AsyncIterator[Admin]:
     """An admin client for a few calls."""
     client = AIOKafkaAdminClient(**client_options(settings))
     try:
-        await client.start()
+        try:
+            await client.start()
+        except KafkaConnectionError as error:
+            raise await why_not(settings) or error from error
         yield Admin(client)
     finally:
         await client.close()

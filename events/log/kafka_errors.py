@@ -20,6 +20,8 @@ NOT_ALLOWED: Final = (
     errors.ClusterAuthorizationFailedError,
     errors.AuthenticationFailedError,
     errors.AuthenticationMethodNotSupported,
+    errors.SaslAuthenticationFailed,
+    errors.UnsupportedSaslMechanismError,
 )
 TOO_LARGE: Final = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 
