@@ -212,7 +212,7 @@ async def test_a_process_that_stands_still_inside_a_batch_does_not_hold_up_the_o
     def stand_still(_: Session) -> None:
         asyncio.run(Projector(log, other, batch_records=BATCH).catch_up())  # waits for the lock that is held here
 
-    monkeypatch.setattr(postgres, "IDLE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(postgres, "IDLE_TIMEOUT_S", 1.0)
     tables = in_postgres.open(views=views(Disturbed(stand_still, 3)))
     projector = Projector(log, tables, batch_records=BATCH)
     with pytest.raises(StorageFailed) as ended:
@@ -223,7 +223,8 @@ async def test_a_process_that_stands_still_inside_a_batch_does_not_hold_up_the_o
 
 
 async def test_a_statement_that_takes_too_long_is_ended(postgres_url: str, in_postgres: PostgresPlace) -> None:
-    tables = Tables.connect(postgres_url, schema=in_postgres.schema(), statement_timeout_s=0.05)
+    in_postgres.open()  # who makes the tables has time for it
+    tables = Tables.connect(postgres_url, schema=in_postgres.schema(), statement_timeout_s=0.5)
     with pytest.raises(StorageFailed, match="statement timeout"), tables.reading() as connection:
         connection.exec_driver_sql("SELECT pg_sleep(60)")
     tables.close()
@@ -232,7 +233,7 @@ async def test_a_statement_that_takes_too_long_is_ended(postgres_url: str, in_po
 async def test_more_who_read_than_connections_wait_and_then_are_told(
     postgres_url: str, in_postgres: PostgresPlace
 ) -> None:
-    tables = Tables.connect(postgres_url, VIEWS, schema=in_postgres.schema(), connections=1, busy_timeout_s=0.05)
+    tables = Tables.connect(postgres_url, VIEWS, schema=in_postgres.schema(), connections=1, busy_timeout_s=0.2)
     with tables.reading(), pytest.raises(StorageFailed, match="all connections are in use"):
         Queries(tables).position()
     assert Queries(tables).position().next_offset == 0

@@ -147,7 +147,7 @@ async def test_who_rebuilds_and_dies_is_followed_by_another_one(in_postgres: Pos
 
 async def test_a_rebuild_waits_for_who_reads_and_does_not_wait_for_ever(in_postgres: PostgresPlace) -> None:
     log = await random_history(seed=3, steps=40).log()
-    tables, impatient = in_postgres.open(), in_postgres.open(busy_timeout_s=0.1)
+    tables, impatient = in_postgres.open(), in_postgres.open(busy_timeout_s=0.5)
     await Projector(log, tables).catch_up()
     before = dump(tables)
     with tables.reading() as connection:
@@ -200,7 +200,7 @@ async def test_who_reads_while_a_newer_dagbok_swaps_does_not_take_its_tables_for
 
 async def test_a_projector_that_waits_too_long_for_another_one_says_so(in_postgres: Place) -> None:
     log = await random_history(seed=3, steps=40).log()
-    tables, impatient = in_postgres.open(), in_postgres.open(busy_timeout_s=0.1)
+    tables, impatient = in_postgres.open(), in_postgres.open(busy_timeout_s=0.5)
     feed = Feed(log, impatient, 0, 10)
     await feed.step()
     with _in_the_midst_of_a_batch(tables):
