@@ -29,6 +29,7 @@ class Cursor:
         """The offset of the record that is handed out next."""
         self._fetched_to = position
         self._size_bytes = 0
+        self._last_ms = 0
         consumer.seek(place, position)
 
     @property
@@ -59,13 +60,9 @@ class Cursor:
         cancelled. Raises `OutOfRange` when the position is not in the partition."""
         self._consumer.resume(self._place)
         try:
-            fetched = await self._consumer.getmany(
-                self._place, timeout_ms=int(timeout_s * 1000), max_records=max(FILL, min(limit, 8 * FILL))
-            )
-            for found in fetched.get(self._place, ()):
-                self._buffer.append(stored(found))
-                self._fetched_to = found.offset + 1
-                self._size_bytes += len(found.value or b"")
+            await self._fetch(max(FILL, min(limit, 8 * FILL)), timeout_s)
+        except UnicodeDecodeError:
+            await self._fetch_unreadable(timeout_s)
         finally:
             if not self._ahead or self._at_end():
                 self._consumer.pause(self._place)
@@ -79,6 +76,31 @@ class Cursor:
 
     async def close(self) -> None:
         await self._consumer.stop()
+
+    async def _fetch(self, count: int, timeout_s: float) -> bool:
+        fetched = await self._consumer.getmany(self._place, timeout_ms=int(timeout_s * 1000), max_records=count)
+        found = fetched.get(self._place, ())
+        for record in found:
+            self._keep(stored(record))
+        return bool(found)
+
+    async def _fetch_unreadable(self, timeout_s: float) -> None:
+        """aiokafka stops at a record that names a header in bytes that are no text, also on the way to what stands
+        behind it in the same batch. What stands before it is read one by one, and it becomes an empty record: nobody can
+        say more about it, and later batches are not held up."""
+        self._consumer.seek(self._place, self._fetched_to)
+        try:
+            while await self._fetch(1, timeout_s):
+                pass
+        except UnicodeDecodeError:
+            self._keep(StoredRecord(self._fetched_to, self._last_ms, "", b""))
+            self._consumer.seek(self._place, self._fetched_to)
+
+    def _keep(self, record: StoredRecord) -> None:
+        self._buffer.append(record)
+        self._fetched_to = record.offset + 1
+        self._last_ms = record.append_ms
+        self._size_bytes += len(record.value)
 
     def _pop(self) -> StoredRecord:
         record = self._buffer.popleft()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 
 from dagbok.events.log.kafka import KafkaLog
 from dagbok.events.log.port import COMMANDS
@@ -42,3 +43,31 @@ async def test_a_foreign_record_is_read_and_so_is_what_stands_behind_it(
     first, second = await read_all(log, COMMANDS, 0)
     assert (first.key, first.value, dict(first.headers)) == found
     assert values_of([second]) == [b"ours"]
+
+
+class NoText(str):
+    """A name whose bytes in the record are no text."""
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        return b"\xff\xfe"
+
+
+async def test_a_record_whose_header_has_no_name_in_text_spoils_the_rest_of_its_batch_and_holds_nobody_up(
+    log: KafkaLog,
+) -> None:
+    first = await log.append(COMMANDS, 0, records(b"ours"))
+    async with AIOKafkaProducer(bootstrap_servers=session_kafka().bootstrap) as foreign:
+        batch = foreign.create_batch()
+        batch._builder = _DefaultRecordBatchBuilderPy(2, 0, 0, -1, -1, 0, 1_000_000)
+        for value, name in ((b"before", "name"), (b"bad", NoText("x")), (b"behind", "name")):
+            assert batch.append(timestamp=None, key=b"k", value=value, headers=[(name, b"v")])
+        await (await foreign.send_batch(batch, log.settings.prefix + COMMANDS, partition=0))
+    await log.append(COMMANDS, 0, records(b"ours too"))
+
+    found = await read_all(log, COMMANDS, 0)
+
+    assert [record.offset for record in found] == list(range(first, first + 5))
+    assert values_of(found) == [b"ours", b"before", b"", b"", b"ours too"]
+    assert [record.append_ms for record in found] == sorted(record.append_ms for record in found)
+    assert log.value_at(COMMANDS, 0, first + 2) == b""
+    assert log.value_at(COMMANDS, 0, first + 4) == b"ours too"
