@@ -86,8 +86,8 @@ class Cursor:
 
     async def _fetch_unreadable(self, timeout_s: float) -> None:
         """aiokafka stops at a record that names a header in bytes that are no text, also on the way to what stands
-        behind it in the same batch. What stands before it is read one by one, and it becomes an empty record: nobody can
-        say more about it, and later batches are not held up."""
+        behind it in the same batch. What stands before it is read one by one, and it becomes an empty record: nobody
+        can say more about it, and later batches are not held up."""
         self._consumer.seek(self._place, self._fetched_to)
         try:
             while await self._fetch(1, timeout_s):

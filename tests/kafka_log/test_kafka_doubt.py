@@ -41,6 +41,7 @@ async def until_answered(log: KafkaLog) -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 async def test_a_broker_killed_among_appends_leaves_doubt_and_the_log_tells_what_is_there(broker: Broker) -> None:
     log = await log_on(broker, request_timeout_s="1")
     landed: dict[int, int] = {}
@@ -80,6 +81,7 @@ async def test_a_broker_killed_among_appends_leaves_doubt_and_the_log_tells_what
     await log.close()
 
 
+@pytest.mark.slow
 async def test_an_append_that_a_broker_took_and_did_not_confirm_in_time_is_sent_again_and_stands_once(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -106,6 +108,7 @@ async def test_an_append_that_a_broker_took_and_did_not_confirm_in_time_is_sent_
     await log.close()
 
 
+@pytest.mark.slow
 async def test_an_append_on_which_a_broker_is_silent_is_given_up_and_the_next_one_is_written(broker: Broker) -> None:
     log = await log_on(broker, request_timeout_s="0.4")
     await log.append(EVENTS, 0, batch(0))
@@ -127,6 +130,7 @@ async def test_an_append_on_which_a_broker_is_silent_is_given_up_and_the_next_on
     await log.close()
 
 
+@pytest.mark.slow
 async def test_who_waits_sits_out_an_outage(broker: Broker) -> None:
     log = await log_on(broker, request_timeout_s="1")
     await log.append(EVENTS, 0, batch(0))
@@ -145,6 +149,7 @@ async def test_who_waits_sits_out_an_outage(broker: Broker) -> None:
     await log.close()
 
 
+@pytest.mark.slow
 async def test_a_log_whose_broker_is_gone_says_so_within_its_time_and_closes(broker: Broker) -> None:
     log = await log_on(broker, request_timeout_s="0.5")
     offset = await log.append(EVENTS, 0, batch(0))
