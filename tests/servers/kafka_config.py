@@ -26,6 +26,9 @@ ONE_NODE: Final = {
     "transaction.state.log.num.partitions": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
+    # After kill -9 the controller takes the broker back only when its session has run out.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     "log.cleaner.dedupe.buffer.size": "4194304",
