@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -121,3 +123,12 @@ def test_no_broker_is_an_error_of_the_log_with_what_to_do(capsys: pytest.Capture
     last = capsys.readouterr().err.strip().rpartition("\n")[2]
     assert last.startswith("DAGBOK-LOG-UNREACHABLE: ")
     assert "look whether the brokers run" in last
+
+
+def test_without_aiokafka_the_command_says_what_to_install() -> None:
+    without = (
+        "import sys; sys.modules['aiokafka'] = None; from dagbok.cli import main; sys.exit(main(['topics', 'check']))"
+    )
+    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "aiokafka is not installed — pip install 'dagbok[kafka]'" in done.stderr
