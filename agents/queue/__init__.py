@@ -4,6 +4,7 @@ folder (`FolderQueue`). The one on topics comes with its host."""
 from dagbok.agents.queue.folder import FolderQueue
 from dagbok.agents.queue.memory import MemoryQueue
 from dagbok.agents.queue.port import (
+    KINDS,
     AttemptKey,
     Lane,
     Listener,
@@ -17,6 +18,7 @@ from dagbok.agents.queue.port import (
 from dagbok.agents.queue.sharing import OnLost
 
 __all__ = [
+    "KINDS",
     "AttemptKey",
     "FolderQueue",
     "Lane",

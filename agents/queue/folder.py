@@ -16,7 +16,7 @@ from typing import Final
 from dagbok.agents.queue.letters import Inbound, Member, Outbound, Serves
 from dagbok.agents.queue.members import Members
 from dagbok.agents.queue.memory import MemoryQueue
-from dagbok.agents.queue.port import Lane, Listener, Taker, attempt_of, lane_address
+from dagbok.agents.queue.port import AttemptKey, Lane, Listener, Taker, attempt_of, lane_address
 from dagbok.agents.queue.post import Post
 from dagbok.agents.queue.sharing import OnLost, Sharing
 from dagbok.agents.queue.sqlite_exchange import Exchange
@@ -118,6 +118,9 @@ class FolderQueue:
             self._sharing.freed(lane)
         else:
             self._post.say(SAY_AFTER_S)
+
+    def settled(self, lane: Lane, key: AttemptKey) -> None:
+        """Of a process that dies, its lock tells; what it had is offered again whether it was settled or not."""
 
     def leave(self, lane: Lane) -> None:
         taker = self._sharing.takers.pop(lane, None)

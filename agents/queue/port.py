@@ -4,13 +4,15 @@ heal that."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from dagbok.events.envelope import CancelHint, Dispatch, Reply
 from dagbok.events.run.values import AttemptKind
 
 Lane = tuple[AttemptKind, str]
 """Kind of attempt and pool: `work.<pool>` and `review.<pool>` of the design."""
+
+KINDS: Final[tuple[AttemptKind, ...]] = ("work", "verify")
 
 AttemptKey = tuple[str, str, int]
 """Run, task, epoch."""
@@ -85,6 +87,11 @@ class SharedQueue(Queue, Protocol):
 
     def freed(self, lane: Lane) -> None:
         """The taker of the lane has more free places than before. Cheap; call it after each attempt."""
+        ...
+
+    def settled(self, lane: Lane, key: AttemptKey) -> None:
+        """The log has the first word of an attempt that was taken, or this process is done with it: the queue need not
+        hand it to anybody again. What is not settled when its taker dies may be handed to another."""
         ...
 
     def leave(self, lane: Lane) -> None:

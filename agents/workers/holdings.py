@@ -22,6 +22,10 @@ from dagbok.events.run.values import Claim
 logger = structlog.get_logger(__name__)
 
 
+def _nobody_asks(dispatch: Dispatch) -> None:
+    """Settled attempts interest nobody."""
+
+
 class Holdings:
     """`process` is this process's id; `address` where answers to its claims and hints go. `clock` is in milliseconds
     since 1970, `now_s` monotonic seconds; `nonce` tells its claims and commands from those of others (random unless
@@ -35,8 +39,12 @@ class Holdings:
         clock: Clock,
         now_s: Callable[[], float],
         nonce: str | None = None,
+        *,
+        on_settled: Callable[[Dispatch], None] = _nobody_asks,
     ) -> None:
+        """`on_settled` hears when the log has the first word of an attempt, and when this process is done with it."""
         self._process, self._address, self._outbox = process, address, outbox
+        self._on_settled = on_settled
         self._clock, self._now_s = clock, now_s
         self._held: dict[AttemptKey, Held] = {}
         self._starts = 0
@@ -76,6 +84,7 @@ class Holdings:
     def drop(self, held: Held) -> None:
         """The attempt is over for this process."""
         self._held.pop(held.key, None)
+        self._on_settled(held.dispatch)
         if not self._held:
             self.shortest_lease_s = float("inf")
 
@@ -86,6 +95,7 @@ class Holdings:
         answer = await self._outbox.ask(self._command(held.dispatch, self._start(held), self.next_id()))
         if answer.accepted:
             held.lease_begins(sent_s)
+            self._on_settled(held.dispatch)
         return answer.accepted and held.stopped is None
 
     def claim_beside(self, held: Held) -> None:
@@ -121,7 +131,8 @@ class Holdings:
             serves=serves,
         )
         command = RejectAttempt(dispatch.task, dispatch.epoch, self._process, serves)
-        self._outbox.send(self._command(dispatch, command, self.next_id()), insist=False)
+        rejection = self._command(dispatch, command, self.next_id())
+        self._outbox.send(rejection, lambda answer: self._on_settled(dispatch), insist=False)
 
     def release_all(self) -> None:
         """Hand back what is claimed and not finished; what is not claimed is open still."""
@@ -132,7 +143,9 @@ class Holdings:
             if held.claiming or held.claimed:
                 release = ReleaseAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, held.context.used)
                 self._outbox.send(self._command(held.dispatch, release, self.next_id()), insist=False)
-            self.drop(held)
+                self.drop(held)
+            else:
+                del self._held[held.key]
 
     def stop(self, key: AttemptKey, reason: str) -> None:
         """Stop the attempt, if this process holds it."""
@@ -152,6 +165,7 @@ class Holdings:
     def _claimed_beside(self, held: Held, sent_s: float, answer: Answer) -> None:
         if answer.accepted:
             held.lease_begins(sent_s)
+            self._on_settled(held.dispatch)
         elif answer.retry:
             # The run is paused, say: what runs may finish, and the claim is tried again.
             held.claim_put_off(self._now_s())

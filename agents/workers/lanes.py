@@ -41,9 +41,9 @@ class KeyLane:
         self._waiting[attempt_of(dispatch)] = dispatch
         self._ask_turn()
 
-    def drop(self, key: AttemptKey) -> None:
-        """Nobody wants it any more: if it still waits, it does not run."""
-        self._waiting.pop(key, None)
+    def drop(self, key: AttemptKey) -> Dispatch | None:
+        """Nobody wants it any more: if it still waits, it does not run, and is returned."""
+        return self._waiting.pop(key, None)
 
     def give_back(self, pool: str) -> Sequence[Dispatch]:
         """What waits of a pool: now it waits here no more."""

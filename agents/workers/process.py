@@ -9,7 +9,7 @@ from functools import partial
 
 import structlog
 
-from dagbok.agents.queue import AttemptKey, Queue, SharedQueue, attempt_of, lane_address, lane_of
+from dagbok.agents.queue import KINDS, AttemptKey, Queue, SharedQueue, attempt_of, lane_address, lane_of
 from dagbok.agents.workers.attempts import Attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.definitions import Registry
@@ -27,7 +27,6 @@ logger = structlog.get_logger(__name__)
 
 MOST_NAMED = 20
 """How many of the keys that it serves a process names when it turns an attempt down."""
-KINDS: tuple[AttemptKind, ...] = ("work", "verify")
 
 
 class WorkerProcess:
@@ -49,7 +48,7 @@ class WorkerProcess:
         self._shared = queue if isinstance(queue, SharedQueue) else None
         self._process, self._address = process, f"process/{process}"
         self._outbox = Outbox(log, self._address, now_s)
-        self._holdings = Holdings(process, self._address, self._outbox, clock, now_s, nonce)
+        self._holdings = Holdings(process, self._address, self._outbox, clock, now_s, nonce, on_settled=self._settled)
         self._leases = LeaseKeeper(self._holdings, now_s)
         self._calls = Calls()
         self._attempts = Attempts(self._holdings, self._calls, reader)
@@ -149,9 +148,14 @@ class WorkerProcess:
             else:
                 self._stop(attempt_of(reply))
 
+    def _settled(self, dispatch: Dispatch) -> None:
+        if self._shared is not None:
+            self._shared.settled(lane_of(dispatch.kind, dispatch.pool), attempt_of(dispatch))
+
     def _stop(self, key: AttemptKey) -> None:
         for lane in self._lanes.values():
-            lane.drop(key)
+            if (dispatch := lane.drop(key)) is not None:
+                self._settled(dispatch)
         self._holdings.stop(key, "cancelled by the scheduler")
 
 

@@ -15,6 +15,7 @@ from dagbok.events.envelope import Dispatch
 from dagbok.events.run.values import SecurityContext
 from dagbok.projections.artifacts.local import local_store
 from dagbok.testing import task
+from tests.kafka.queue_site import make_topics, new_prefix, queue_of
 
 LANE = lane_of("work", "default")
 TIMEOUT_S = 20.0
@@ -162,4 +163,15 @@ async def processes(folder: Path, *names: str, lane: Lane = LANE) -> AsyncIterat
         yield queues
 
 
-SITES = {"memory": memory_site, "alone": alone_site, "shared": shared_site}
+@asynccontextmanager
+async def kafka_site(folder: Path) -> AsyncIterator[Site]:
+    """A process that sends and one that takes, with topics between them: of one partition each, which keeps order."""
+    prefix = new_prefix()
+    await make_topics(prefix, "default", "other")
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "1") as worker:
+        yield Site(owner, worker)
+
+
+SITES = {"memory": memory_site, "alone": alone_site, "shared": shared_site, "kafka": kafka_site}
+REPEATING = ("kafka",)
+"""What was put there cannot be taken back, and comes as often as it was put."""

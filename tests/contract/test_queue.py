@@ -10,9 +10,17 @@ import pytest
 
 from dagbok.agents.queue import lane_address, lane_of
 from dagbok.events.envelope import Answer, CancelHint, Reply
-from tests.contract.queue_sites import LANE, SITES, TIMEOUT_S, Site, collect, dispatch, serve, until
+from tests.contract.queue_sites import LANE, REPEATING, SITES, TIMEOUT_S, Site, collect, dispatch, serve, until
 
 OTHER_LANE = lane_of("verify", "default")
+
+
+@pytest.fixture(params=[name for name in SITES if name not in REPEATING])
+async def exact_site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
+    """A queue that keeps each attempt once and can take it back."""
+    async with SITES[request.param](tmp_path) as site:
+        serve(site.taker)
+        yield site
 
 
 @pytest.fixture(params=SITES)
@@ -63,7 +71,8 @@ async def test_a_taker_that_gave_up_takes_nothing_with_it(site: Site) -> None:
     assert await collect(site.taker, 1) == [1]
 
 
-async def test_what_waits_already_does_not_wait_twice(site: Site) -> None:
+async def test_what_waits_already_does_not_wait_twice(exact_site: Site) -> None:
+    site = exact_site
     for _ in range(3):
         site.sender.put(LANE, [dispatch(1), dispatch(2)])
     site.sender.put(LANE, [dispatch(3)])
@@ -82,7 +91,8 @@ async def test_what_was_taken_and_not_claimed_comes_again_when_the_scheduler_put
         assert await taking == [1]
 
 
-async def test_a_hint_takes_back_what_waits_and_reaches_everybody_who_serves_the_lane(site: Site) -> None:
+async def test_a_hint_takes_back_what_waits_and_reaches_everybody_who_serves_the_lane(exact_site: Site) -> None:
+    site = exact_site
     first, second = list[Reply](), list[Reply]()
     site.taker.listen(lane_address(LANE), first.extend)
     site.taker.listen(lane_address(LANE), second.extend)

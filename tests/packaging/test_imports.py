@@ -111,6 +111,12 @@ PLANTS = {
         "OpenTelemetry stays in the tracing BROKEN",
         "dagbok.agents.planted -> opentelemetry",
     ),
+    "a worker speaks to Kafka by itself": Plant(
+        "agents/planted.py",
+        "import faust",
+        "Kafka stays in its log and its host BROKEN",
+        "dagbok.agents.planted -> faust",
+    ),
     "a projection speaks to S3 by itself": Plant(
         "projections/planted.py",
         "import obstore",

@@ -1,0 +1,1 @@
+"""The actors on Apache Kafka, hosted by Faust (`docs/design/kafka.md`)."""

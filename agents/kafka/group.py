@@ -1,0 +1,127 @@
+"""Which partitions of a topic this process looks after: membership of a consumer group that fetches nothing.
+
+Whoever looks after a partition reads it by positions of its own; what the group knows is who is there. A rebalance of
+this kind of group takes everything from everybody for a moment. A partition that comes back is held on through it: two
+holders for that moment are no harm, since the log decides who counts (`docs/design/architecture.md`, section 3.2), and
+to give it up would cost a fold of each partition whenever a process comes or goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Final
+
+import structlog
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+
+from dagbok.events.log.kafka_options import client_options
+from dagbok.events.log.kafka_settings import KafkaSettings
+
+logger = structlog.get_logger(__name__)
+
+POLL_MS: Final = 500
+SESSION_S: Final = 10.0
+"""A member that is silent for so long is taken for dead, and its partitions go to others."""
+
+Hold = Callable[[int], Coroutine[object, object, None]]
+"""Looks after one partition until it is cancelled. Its end, however it comes, is the end of the group here."""
+
+
+class Group:
+    """A member. `hold` runs once for every partition that this process has, for as long as it has it.
+
+    `topic`: its full name. `member`: a name that stays over restarts (static
+    membership: a restart within the session causes no rebalance), or none.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        topic: str,
+        group: str,
+        hold: Hold,
+        *,
+        session_s: float = SESSION_S,
+        member: str | None = None,
+    ) -> None:
+        self._topic, self._group, self._hold, self._session_s = topic, group, hold, session_s
+        self._consumer = AIOKafkaConsumer(
+            **client_options(settings),
+            group_id=group,
+            group_instance_id=member,
+            enable_auto_commit=False,
+            auto_offset_reset="latest",
+            session_timeout_ms=int(session_s * 1000),
+            heartbeat_interval_ms=int(session_s * 1000 / 5),
+            partition_assignment_strategy=(RangePartitionAssignor,),
+        )
+        self._holding: dict[int, asyncio.Task[None]] = {}
+        self._assigned: frozenset[int] = frozenset()
+        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.joined = asyncio.Event()
+        """Set when the group has told for the first time what this process has; that may be nothing."""
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """What this process has now."""
+        return self._assigned
+
+    async def run(self) -> None:
+        """Take part until cancelled; then what is held ends, and the group is left, so that others need not wait for
+        the session to run out. Raises what `hold` raises, and what the broker refuses for good."""
+        await self._consumer.start()
+        try:
+            self._consumer.subscribe([self._topic], listener=_Listener(self))
+            polling = asyncio.ensure_future(self._poll())
+            try:
+                await asyncio.wait((polling, self._failed), return_when=asyncio.FIRST_COMPLETED)
+                for ended in (self._failed, polling):
+                    if ended.done():
+                        ended.result()
+            finally:
+                polling.cancel()
+                await asyncio.gather(polling, return_exceptions=True)
+        finally:
+            await self._drop(frozenset(self._holding))
+            await self._consumer.stop()
+
+    async def _poll(self) -> None:
+        """A member that does not poll is expelled. Everything is paused, so this fetches nothing."""
+        while True:
+            await self._consumer.getmany(timeout_ms=POLL_MS)
+
+    async def assigned(self, partitions: frozenset[int]) -> None:
+        """The group has decided what this process has."""
+        self._consumer.pause(*(TopicPartition(self._topic, number) for number in partitions))
+        self._assigned = partitions
+        await self._drop(frozenset(self._holding) - partitions)
+        for number in sorted(partitions - self._holding.keys()):
+            task = self._holding[number] = asyncio.create_task(self._hold(number), name=f"{self._group}-{number}")
+            task.add_done_callback(self._ended)
+        logger.info("group.assigned", group=self._group, partitions=sorted(partitions))
+        self.joined.set()
+
+    async def _drop(self, partitions: frozenset[int]) -> None:
+        tasks = [self._holding.pop(number) for number in sorted(partitions)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or task not in self._holding.values() or self._failed.done():
+            return
+        error = task.exception() or RuntimeError(f"{task.get_name()} ended by itself")
+        self._failed.set_exception(error)
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
+    def __init__(self, group: Group) -> None:
+        self._group = group
+
+    async def on_partitions_revoked(self, revoked: list[TopicPartition]) -> None:
+        """Told before every rebalance, of everything: what is really gone, `assigned` tells."""
+
+    async def on_partitions_assigned(self, assigned: list[TopicPartition]) -> None:
+        await self._group.assigned(frozenset(place.partition for place in assigned))

@@ -1,0 +1,157 @@
+"""The queue on Kafka: dispatches, hints and answers as records of topics. It loses and repeats, as `Queue` allows."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+
+from dagbok.agents.hosting.services import Services
+from dagbok.agents.kafka.lane import LaneIntake
+from dagbok.agents.kafka.names import lane_topic, replies_topic, reply_partition
+from dagbok.agents.kafka.pool import PoolIntake
+from dagbok.agents.kafka.replies import Replies, ReplyRecord
+from dagbok.agents.kafka.sending import Letter, Sending
+from dagbok.agents.queue.port import KINDS, AttemptKey, Lane, Listener, Taker, lane_address, lane_of
+from dagbok.events.envelope import CancelHint, Dispatch, Reply
+from dagbok.events.log.kafka_settings import KafkaSettings
+
+logger = structlog.get_logger(__name__)
+
+SESSION_S: Final = 10.0
+MAX_BYTES: Final = 1024 * 1024
+"""A dispatch is at most 64 KiB and what stands around it; an answer is small."""
+
+
+class KafkaQueue:
+    """One process's end of it. `session_s`: after how long without a sign of life others get what this process was sent
+    and has not claimed. `failure` gets what ends it."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        process: str,
+        failure: asyncio.Future[BaseException],
+        *,
+        session_s: float = SESSION_S,
+    ) -> None:
+        self._settings, self._prefix, self._process = settings, settings.prefix, process
+        self._session_s = session_s
+        self._services = Services(failure)
+        self._sending = Sending(settings, max_bytes=MAX_BYTES)
+        self._replies: Replies | None = None
+        self._listening: list[tuple[str, Listener]] = []
+        self._reply_partitions = 1
+        self._lanes: dict[Lane, LaneIntake] = {}
+        self._pools: dict[str, asyncio.Task[None]] = {}
+        self.garbage = 0
+        """Records of the pools that were no dispatches."""
+        self._hears: dict[Lane, Listener] = {}
+        self._scratch = tempfile.TemporaryDirectory(prefix="dagbok-faust-")
+
+    async def start(self) -> None:
+        """Connect; from now on nothing is missed that is sent to addresses of this process. Raises `KafkaError`."""
+        await self._sending.start()
+        topic = replies_topic(self._prefix)
+        self._reply_partitions = await self._sending.partitions_of(topic)
+        self._replies = Replies(self._settings, topic, self._reply_partitions, self._process)
+        for address, listener in self._listening:
+            self._replies.listen(address, listener)
+        await self._replies.start()
+        self._services.serve(self._sending.run())
+        self._services.serve(self._replies.run())
+
+    async def close(self) -> None:
+        """Leave the groups, send what waits, and let go."""
+        await self._services.end()
+        await self._sending.close()
+        if self._replies is not None:
+            await self._replies.close()
+        self._scratch.cleanup()
+
+    def put(self, lane: Lane, dispatches: Sequence[Dispatch]) -> None:
+        """See `Queue`; what waits on the broker already comes twice, and its taker drops it."""
+        for dispatch in dispatches:
+            self.put_raw(lane, msgspec.json.encode(dispatch))
+
+    def put_raw(self, lane: Lane, value: bytes) -> None:
+        """Put bytes where dispatches go, whatever they are."""
+        self._sending.put(Letter(lane_topic(self._prefix, lane), value))
+
+    async def take(self, lane: Lane) -> Sequence[Dispatch]:
+        """See `Queue`."""
+        return await self._lane(lane).take()
+
+    def hint(self, lane: Lane, hints: Sequence[CancelHint]) -> None:
+        """See `Queue`."""
+        self.reply(lane_address(lane), hints)
+
+    def reply(self, address: str, replies: Sequence[Reply]) -> None:
+        """See `Queue`."""
+        value = msgspec.json.encode(ReplyRecord(to=address, replies=tuple(replies)))
+        partition = reply_partition(address, self._reply_partitions)
+        self._sending.put(Letter(replies_topic(self._prefix), value, partition))
+
+    def listen(self, address: str, listener: Listener) -> None:
+        """See `Queue`."""
+        self._listening.append((address, listener))
+        if self._replies is not None:
+            self._replies.listen(address, listener)
+
+    def forget(self, address: str, listener: Listener) -> None:
+        """See `Queue`."""
+        if (address, listener) in self._listening:
+            self._listening.remove((address, listener))
+        if self._replies is not None:
+            self._replies.forget(address, listener)
+
+    def serve(self, lane: Lane, taker: Taker) -> None:
+        """See `SharedQueue`."""
+        intake = self._lane(lane)
+        intake.taker = taker
+        self._hears[lane] = intake.hinted
+        self.listen(lane_address(lane), intake.hinted)
+        intake.freed()
+        pool = lane[1]
+        if pool not in self._pools:
+            lanes = {lane_of(kind, pool): self._lane(lane_of(kind, pool)) for kind in KINDS}
+            reading = PoolIntake(
+                self._settings,
+                pool,
+                lanes,
+                self._count_garbage,
+                session_s=self._session_s,
+                scratch=Path(self._scratch.name),
+            )
+            self._pools[pool] = self._services.serve(reading.run())
+
+    def freed(self, lane: Lane) -> None:
+        """See `SharedQueue`."""
+        self._lane(lane).freed()
+
+    def settled(self, lane: Lane, key: AttemptKey) -> None:
+        """See `SharedQueue`."""
+        self._lane(lane).settled(key)
+
+    def leave(self, lane: Lane) -> None:
+        """See `SharedQueue`. The group is left with the first lane of a pool."""
+        self._lane(lane).taker = None
+        if (listener := self._hears.pop(lane, None)) is not None:
+            self.forget(lane_address(lane), listener)
+        if (reading := self._pools.pop(lane[1], None)) is not None:
+            reading.cancel()
+
+    def _count_garbage(self, pool: str, error: Exception) -> None:
+        self.garbage += 1
+        if self.garbage & (self.garbage - 1) == 0:  # the first, and then ever more rarely
+            logger.warning("pool.garbage", pool=pool, count=self.garbage, error=str(error))
+
+    def _lane(self, lane: Lane) -> LaneIntake:
+        if lane not in self._lanes:
+            self._lanes[lane] = LaneIntake()
+        return self._lanes[lane]

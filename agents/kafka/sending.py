@@ -1,0 +1,105 @@
+"""What a process sends that may be lost: dispatches, hints and answers. Whoever puts them does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+
+from dagbok.events.log.kafka_options import client_options
+from dagbok.events.log.kafka_settings import KafkaSettings
+
+logger = structlog.get_logger(__name__)
+
+MOST_WAITING: Final = 50_000
+"""While the broker cannot be reached the oldest go. Dispatches are repeated by their scheduler, and an answer is asked
+for again."""
+MOST_IN_FLIGHT: Final = 2_000
+PAUSE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One record. `partition`: none to have the broker's client choose one at random."""
+
+    topic: str
+    value: bytes
+    partition: int | None = None
+
+
+class Sending:
+    """One producer. `max_bytes`: of the largest record."""
+
+    def __init__(self, settings: KafkaSettings, *, max_bytes: int) -> None:
+        self._producer = AIOKafkaProducer(
+            **client_options(settings), acks=1, compression_type="lz4", linger_ms=0, max_request_size=max_bytes
+        )
+        self._waiting: deque[Letter] = deque()
+        self._filled = asyncio.Event()
+        self._in_flight = asyncio.Semaphore(MOST_IN_FLIGHT)
+        self.lost = 0
+        """How many records were not sent."""
+
+    def put(self, letter: Letter) -> None:
+        """Send it soon."""
+        if len(self._waiting) >= MOST_WAITING:
+            self._waiting.popleft()
+            self._lose("the broker is behind")
+        self._waiting.append(letter)
+        self._filled.set()
+
+    async def start(self) -> None:
+        """Connect. Raises `KafkaError`."""
+        await self._producer.start()
+
+    async def partitions_of(self, topic: str) -> int:
+        """Raises `KafkaError` when there is no such topic."""
+        return len(await self._producer.partitions_for(topic))
+
+    async def run(self) -> None:
+        """Send what is put, until cancelled."""
+        while True:
+            await self._filled.wait()
+            self._filled.clear()
+            while self._waiting:
+                await self._in_flight.acquire()
+                await self._send(self._waiting.popleft())
+
+    async def close(self) -> None:
+        """Send what waits, as far as that is possible in a moment, and let go."""
+        try:
+            async with asyncio.timeout(PAUSE_S):
+                while self._waiting:
+                    await self._in_flight.acquire()
+                    await self._send(self._waiting.popleft())
+        except TimeoutError:
+            self.lost += len(self._waiting)
+        await self._producer.stop()
+
+    async def _send(self, letter: Letter) -> None:
+        try:
+            # No key: the client spreads them over the partitions.
+            sent = await self._producer.send(letter.topic, letter.value, partition=letter.partition)
+        except KafkaError as error:
+            self._in_flight.release()
+            self._lose(f"{letter.topic}: {error!r}")
+        except BaseException:
+            self._in_flight.release()
+            raise
+        else:
+            sent.add_done_callback(self._sent)
+
+    def _sent(self, sent: asyncio.Future[object]) -> None:
+        self._in_flight.release()
+        if not sent.cancelled() and (error := sent.exception()) is not None:
+            self._lose(repr(error))
+
+    def _lose(self, why: str) -> None:
+        self.lost += 1
+        if self.lost & (self.lost - 1) == 0:  # the first, and then ever more rarely
+            logger.warning("queue.not_sent", lost=self.lost, why=why)

@@ -1,0 +1,38 @@
+"""How tests reach the broker of the session, and topics of their own on it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from dagbok.events.log.kafka_settings import KafkaSettings
+from tests.servers.kafka_fixtures import kafka_ends_with_the_session, pytest_runtest_makereport
+from tests.servers.kafka_session import session_kafka
+
+__all__ = ["kafka_ends_with_the_session", "pytest_runtest_makereport"]  # pytest finds them here
+
+NewTopics = Callable[[str, int], Awaitable[str]]
+"""Makes a topic with so many partitions, and returns its full name."""
+
+
+@pytest.fixture
+def settings() -> KafkaSettings:
+    """How to reach the broker of the session, with topics of the test's own."""
+    return KafkaSettings(bootstrap_servers=session_kafka().bootstrap, prefix=f"t{secrets.token_hex(4)}.")
+
+
+@pytest.fixture
+def new_topic(settings: KafkaSettings) -> NewTopics:
+    async def make(name: str, partitions: int) -> str:
+        admin = AIOKafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
+        await admin.start()
+        try:
+            await admin.create_topics([NewTopic(settings.prefix + name, partitions, 1)])
+        finally:
+            await admin.close()
+        return settings.prefix + name
+
+    return make

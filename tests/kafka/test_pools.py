@@ -1,0 +1,116 @@
+"""Who serves a pool with others: what it was handed and left behind goes to them, what it settled does not."""
+
+from __future__ import annotations
+
+import asyncio
+
+from dagbok.agents.kafka.lane import LaneIntake
+from dagbok.agents.kafka.queue import KafkaQueue
+from dagbok.agents.queue import attempt_of, lane_address
+from dagbok.events.envelope import CancelHint
+from tests.contract.queue_sites import LANE, Places, collect, dispatch, serve, until
+from tests.kafka.queue_site import make_topics, new_prefix, queue_of
+
+NUMBERS = list(range(1, 7))
+
+
+async def test_what_a_process_took_and_did_not_settle_goes_to_another() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    async with queue_of(prefix, "owner") as owner:
+        async with queue_of(prefix, "first") as first:
+            serve(first)
+            owner.put(LANE, [dispatch(number) for number in NUMBERS])
+            assert await collect(first, len(NUMBERS)) == NUMBERS
+            for number in NUMBERS[:4]:
+                first.settled(LANE, attempt_of(dispatch(number)))
+        async with queue_of(prefix, "second") as second:
+            serve(second)
+            assert await collect(second, 2) == NUMBERS[4:]
+
+
+async def test_a_process_takes_only_what_it_has_places_for_and_whoever_comes_takes_the_rest() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default", partitions=4)
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "first") as first:
+        places = serve(first, work=2)
+        owner.put(LANE, [dispatch(number, run=f"r{number}") for number in range(40)])
+        taken = await collect(first, 2, places=places)
+        more = asyncio.create_task(collect(first, 1))
+        async with queue_of(prefix, "second") as second:
+            serve(second, work=100)
+            seen = await collect(second, 1)
+            assert not more.done(), "it is full"
+            places.free["work"] += 100
+            first.freed(LANE)
+            found = {*taken, *await more, *seen}
+            both = [asyncio.create_task(_collect_into(queue, found)) for queue in (first, second)]
+            await until(lambda: found == set(range(40)))
+            for task in both:
+                task.cancel()
+
+
+async def _collect_into(queue: KafkaQueue, found: set[int]) -> None:
+    while True:
+        found.update(item.epoch for item in await queue.take(LANE))
+
+
+async def test_garbage_in_a_pool_is_counted_and_the_rest_flows() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "worker") as worker:
+        serve(worker)
+        for value in (b"", b"\xff\xfe", b"{}", b"[" * 100_000):
+            owner.put_raw(LANE, value)
+        owner.put(LANE, [dispatch(1, pool="other"), dispatch(2)])
+        assert await collect(worker, 1) == [2]
+        assert worker.garbage == 5
+
+
+async def test_hints_reach_everybody_who_serves_the_lane_and_take_back_what_they_have_not_begun() -> None:
+    lane = LaneIntake()
+    lane.taker = Places({"work": 10})
+    acknowledged: list[int] = []
+    for number in (1, 2):
+        await lane.offer(dispatch(number), lambda number=number: acknowledged.append(number))  # type: ignore[misc]
+    lane.hinted([CancelHint(run="r", task="t", epoch=1)])
+    assert acknowledged == [1]
+    assert [item.epoch for item in await lane.take()] == [2]
+
+
+async def test_a_full_taker_holds_up_whoever_reads_for_it() -> None:
+    lane = LaneIntake()
+    places = Places({"work": 1, "other": 1})
+    lane.taker = places
+    await lane.offer(dispatch(1), int)
+    second = asyncio.ensure_future(lane.offer(dispatch(2), int))
+    await lane.offer(dispatch(3, key="other"), int)
+    await lane.offer(dispatch(4, key="served by nobody here"), int)
+    assert not second.done()
+    assert [item.epoch for item in await lane.take()] == [1, 3, 4]
+    lane.freed()
+    await second
+    assert [item.epoch for item in await lane.take()] == [2]
+
+
+async def test_an_attempt_that_came_twice_is_handed_once_and_settled_for_both() -> None:
+    lane = LaneIntake()
+    lane.taker = Places({"work": 10})
+    acknowledged: list[str] = []
+    await lane.offer(dispatch(1), lambda: acknowledged.append("first"))
+    await lane.offer(dispatch(1), lambda: acknowledged.append("again"))
+    assert [item.epoch for item in await lane.take()] == [1]
+    lane.settled(attempt_of(dispatch(1)))
+    assert (acknowledged, lane.unsettled) == (["first", "again"], 0)
+
+
+async def test_answers_to_a_process_are_heard_from_its_start_on_whatever_it_is_asked() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "1") as worker:
+        heard: list[object] = []
+        owner.reply("client/1", [CancelHint(run="r", task="t", epoch=1)])
+        owner.reply(lane_address(LANE), [CancelHint(run="r", task="t", epoch=2)])
+        worker.listen("client/1", heard.extend)
+        owner.reply("client/1", [CancelHint(run="r", task="t", epoch=3)])
+        await until(lambda: CancelHint(run="r", task="t", epoch=3) in heard)
