@@ -130,7 +130,7 @@ async def test_a_server_that_is_killed_in_the_midst_and_starts_again_has_lost_no
 
 
 async def test_projectors_that_follow_wait_for_the_server_and_go_on(server: SystemPostgres, tmp_path: Path) -> None:
-    rounds = scale(3, 30)
+    rounds = scale(3, 50)
     history = random_history(seed=3, steps=40 * rounds)
     records = history.records
     log, told = MemoryLog(), asyncio.Queue[str]()
@@ -141,6 +141,7 @@ async def test_projectors_that_follow_wait_for_the_server_and_go_on(server: Syst
                 Projector(log, one, batch_records=3).run,
                 lambda error, _: told.put_nowait(error.advice),
                 first_delay_s=0.05,
+                longest_delay_s=0.2,
             )
         )
         for one in tables

@@ -38,15 +38,17 @@ async def test_what_does_not_pass_is_raised_at_once() -> None:
     assert [message for message, _ in work.told] == ["one"]
 
 
-async def test_the_delay_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "LONGEST_DELAY_S", 0.002)
+async def test_the_delay_has_a_limit() -> None:
     work = Work(*[StorageFailed("again") for _ in range(4)])
-    await patiently(work, work.waits, first_delay_s=0.001)
+    await patiently(work, work.waits, first_delay_s=0.001, longest_delay_s=0.002)
     assert [delay_s for _, delay_s in work.told] == [0.001, 0.002, 0.002, 0.002]
 
 
-async def test_what_had_run_for_long_begins_with_the_first_delay_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "LONGEST_DELAY_S", -1.0)  # everything ran longer than that
-    work = Work(StorageFailed("one"), StorageFailed("two"))
+async def test_what_ran_for_longer_than_it_had_waited_begins_with_the_first_delay_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_s = iter((0.0, 0.0, 0.0, 0.0, 0.0, 9.0, 9.0, 9.0, 9.0))  # two readings for each time; the third took 9 s
+    monkeypatch.setattr(patience, "monotonic", lambda: next(now_s))
+    work = Work(*[StorageFailed("again") for _ in range(4)])
     await patiently(work, work.waits, first_delay_s=0.001)
-    assert [delay_s for _, delay_s in work.told] == [0.001, 0.001]
+    assert [delay_s for _, delay_s in work.told] == [0.001, 0.002, 0.001, 0.002]
