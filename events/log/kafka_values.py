@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Sequence
 
 from dagbok.events.errors import LogLost
@@ -12,16 +11,15 @@ from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_reader import Reader
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.kafka_sizes import VALUE_FETCH_BYTES
+from dagbok.events.log.kafka_thread import LoopThread
 
 
 class Values:
-    """The thread starts with the first question, and ends with `close` or the process."""
+    """See `LoopThread`."""
 
     def __init__(self, settings: KafkaSettings, places: Sequence[Place]) -> None:
         self._settings, self._places = settings, places
-        self._starting = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._thread = LoopThread("kafka-values")
         self._reader: Reader | None = None
         self._opening: asyncio.Lock | None = None
 
@@ -29,33 +27,13 @@ class Values:
         """The value of one record, from any thread, also one with a running loop. Raises `LogLost` when it is not
         there, and `LogError` or `StorageFailed` when the broker does not answer."""
         try:
-            return asyncio.run_coroutine_threadsafe(self._value(place, name, offset), self._started()).result()
+            return self._thread.result(self._value(place, name, offset))
         except FAILURES as error:
             raise explain(error, name) from error
 
     async def close(self) -> None:
         """Nobody asks any more."""
-        loop, thread = self._loop, self._thread
-        if loop is None or thread is None:
-            return
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._close(), loop))
-        loop.call_soon_threadsafe(loop.stop)
-        await asyncio.to_thread(thread.join)
-
-    def _started(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._run, args=[self._loop], name="kafka-values", daemon=True)
-                self._thread.start()
-            return self._loop
-
-    @staticmethod
-    def _run(loop: asyncio.AbstractEventLoop) -> None:
-        try:
-            loop.run_forever()
-        finally:
-            loop.close()
+        await self._thread.close(self._close())
 
     async def _value(self, place: Place, name: str, offset: int) -> bytes:
         reader = await self._opened()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ UNREADABLE: Final = (ArtifactError, StorageFailed, msgspec.MsgspecError, zstanda
 async def read_manifests(slots: Slots, log: Log, partition: int) -> list[Manifest]:
     """The manifests that belong to this log and fold, newest first."""
     found = []
-    for data in slots.read():
+    for data in await asyncio.to_thread(slots.read):
         manifest = decode_manifest(data)
         if manifest is None:
             logger.warning("snapshot.unreadable", partition=partition)

@@ -1,0 +1,127 @@
+"""The scheduler on Kafka: decides for the partitions that its group gives to this process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from dagbok.agents.faultpoints import CHUNKS_WRITTEN, reach
+from dagbok.agents.hosting.deciding import Deciding
+from dagbok.agents.kafka.group import SESSION_S, Group
+from dagbok.agents.kafka.names import scheduler_group
+from dagbok.agents.kafka.slots import KafkaSlots
+from dagbok.agents.queue.port import Queue
+from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
+from dagbok.events.errors import DagbokError
+from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.log.kafka_thread import LoopThread
+from dagbok.events.log.port import COMMANDS, Log
+from dagbok.projections.artifacts.port import ScopedArtifacts
+from dagbok.projections.snapshots.keeper import DUE_BYTES, SnapshotKeeper
+
+logger = structlog.get_logger(__name__)
+
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 60.0
+
+
+def anybody(process: str) -> bool:
+    """Who waits for an answer may be anywhere: nothing here knows that it is gone."""
+    return True
+
+
+class Scheduler:
+    """Any number of processes run one: each partition is decided by one of them, and by none or two for a moment when
+    somebody comes or goes. `chunks`: where the parts of snapshots lie."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        log: Log,
+        queue: Queue,
+        chunks: ScopedArtifacts,
+        process: str,
+        *,
+        session_s: float = SESSION_S,
+        snapshot_bytes: int = DUE_BYTES,
+        tenant_limit: TenantLimit | None = None,
+        member: str | None = None,
+    ) -> None:
+        """`session_s` and `member` as in `Group`, `snapshot_bytes` as in `SnapshotKeeper`, `tenant_limit` as in
+        `Dispatcher`: per partition."""
+        self._settings, self._log, self._queue, self._chunks = settings, log, queue, chunks
+        self._process, self._snapshot_bytes, self._tenant_limit = process, snapshot_bytes, tenant_limit
+        self._thread = LoopThread("kafka-slots")
+        self._deciding: dict[int, Deciding] = {}
+        self.group = Group(
+            settings,
+            settings.prefix + COMMANDS,
+            scheduler_group(settings.prefix),
+            self._hold,
+            session_s=session_s,
+            member=member,
+        )
+
+    async def run(self) -> None:
+        """Until cancelled; then the partitions go to others. A partition that cannot be decided for (lost records, a
+        clock that is far off) is held and does nothing, with an alarm, and is tried again: the others go on. Raises
+        whatever nobody has foreseen: then the process is to end, and another may do better."""
+        try:
+            await self.group.run()
+        finally:
+            await self._thread.close(asyncio.sleep(0))
+
+    def deciding(self, partition: int) -> Deciding | None:
+        """What decides for a partition here; none when that is not this process, or it folds still."""
+        return self._deciding.get(partition)
+
+    async def _hold(self, partition: int) -> None:
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                await self._decide(partition)
+            except DagbokError as error:
+                logger.error(
+                    "partition.halted",
+                    partition=partition,
+                    code=str(error.code),
+                    error=error.message,
+                    advice=error.advice,
+                    again_s=pause_s,
+                )
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def _decide(self, partition: int) -> None:
+        failure: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+        keeper = SnapshotKeeper(
+            self._log,
+            partition,
+            self._chunks,
+            KafkaSlots(self._settings, partition, self._thread),
+            due_bytes=self._snapshot_bytes,
+            before_manifest=lambda: reach(CHUNKS_WRITTEN),
+        )
+        deciding = Deciding(
+            self._log,
+            partition,
+            self._queue,
+            keeper,
+            failure,
+            process=self._process,
+            log_refuses=False,
+            lives=anybody,
+            tenant_limit=self._tenant_limit,
+        )
+        try:
+            await deciding.begin()
+            deciding.go_on()
+            self._deciding[partition] = deciding
+            logger.info("partition.owned", partition=partition, process=self._process)
+            raise await asyncio.shield(failure)
+        finally:
+            self._deciding.pop(partition, None)
+            await deciding.end()
+            await deciding.flush()
