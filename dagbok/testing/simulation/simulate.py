@@ -15,6 +15,7 @@ from dagbok.events.specs import TaskSpec
 from dagbok.testing.simulation.faults import Faults
 from dagbok.testing.simulation.given import Check, GivenWorkload
 from dagbok.testing.simulation.history import shown
+from dagbok.testing.simulation.named import check_named
 from dagbok.testing.simulation.plan import Plan, Workload, plan_of
 from dagbok.testing.simulation.schedule import Ending, live_through
 from dagbok.testing.simulation.shrink import parts_of, shortened
@@ -80,7 +81,8 @@ def simulate(
     process may vanish while it runs: that is the point.
 
     Raises `SimulationFailed` with the shortened history of the first schedule that goes wrong; the same seed gives the
-    same history again. Raises `RuntimeError` inside of a running event loop: call it from a plain function.
+    same history again. Raises `InvalidInput` when the tasks name a worker or verifier that was not given, and
+    `RuntimeError` inside of a running event loop: call it from a plain function.
     """
     wanted = [tasks] if isinstance(tasks, TaskSpec) else list(tasks)
     registry = Registry()
@@ -89,6 +91,7 @@ def simulate(
             registry.add_from(definition)
         else:
             registry.add(definition)
+    check_named(wanted, registry)
     workload = GivenWorkload(
         wanted,
         registry,
