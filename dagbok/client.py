@@ -11,9 +11,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-import structlog
-
-from dagbok import logs
 from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.ownership import ProjectorPlace
@@ -26,6 +23,7 @@ from dagbok.events.ids import check_id, run_id, run_stream
 from dagbok.events.run.limits import raised
 from dagbok.events.run.values import FailurePolicy, Limits, Pinned
 from dagbok.events.specs import TaskSpec
+from dagbok.library_logs import log_as_library
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 from dagbok.projections.task_graph.state import CLOSED_RUN, RunState, RunStatus
 from dagbok.results import RunResult, result_of, unserved_keys
@@ -77,8 +75,7 @@ class Dagbok(Steering):
 
         Raises what `EmbeddedHost` raises, and `InvalidInput` (`usage`) for a limit below 1.
         """
-        if not structlog.is_configured():
-            logs.configure("warning")  # a library is quiet until its program says otherwise
+        log_as_library()
         registry = Registry()
         for definition in definitions:
             if isinstance(definition, ModuleType):
