@@ -22,7 +22,7 @@ RUN is an id, its first digits, or "last". Examples:
   dagbok retry last analysis
 
 Exit status:
-  0  done; the run succeeded          5  the data folder is busy
+  0  done; the run succeeded          5  the folder's owner does not answer
   1  the run failed or was cancelled  6  the log, tables or disk failed
   2  wrong usage, or a broken file    70 a fault of dagbok itself
   3  refused, or not found            130 interrupted (143 by SIGTERM)

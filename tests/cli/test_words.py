@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from dagbok import logs
-from dagbok.cli.app import build
+from dagbok.cli.app import EPILOGUE, build
 from dagbok.cli.exits import Exit, exit_of_code, exit_of_status
 from dagbok.cli.outputs import file_name
 from dagbok.cli.progress import Meter, Plain
@@ -75,6 +75,11 @@ def test_the_page_lists_every_command_setting_and_status() -> None:
         assert re.search(rf"^\| {status.value} \|", page, re.MULTILINE), status
     for command in build():
         assert command.startswith("-") or f"dagbok {command}" in page, command
+
+
+def test_help_and_page_say_the_same_of_a_status() -> None:
+    (said,) = re.findall(r"  5  (.+)", EPILOGUE)
+    assert f"| 5 | {said} |" in PAGE.read_text().splitlines()
 
 
 @pytest.mark.parametrize("arguments", [["nope"], ["ls", "--nope"], ["show", "a", "b"], ["run"], ["resolve", "last"]])
