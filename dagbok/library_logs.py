@@ -32,13 +32,16 @@ def log_as_library() -> None:
     if structlog.is_configured():
         return
     others = structlog.get_config()
+    usual = tuple(others["processors"])
 
     def make(*names: str) -> WrappedLogger:
         return logging.getLogger(names[0]) if names and _is_ours(names[0]) else others["logger_factory"](*names)
 
     def wrap(logger: WrappedLogger, processors: Sequence[Processor], context: dict[str, object]) -> Any:
         if isinstance(logger, logging.Logger):
-            return structlog.stdlib.BoundLogger(logger, processors=_PROCESSORS, context=context)
+            # Other ones have been put in their place: by `structlog.testing.capture_logs`, say.
+            chosen = _PROCESSORS if tuple(processors) == usual else processors
+            return structlog.stdlib.BoundLogger(logger, processors=chosen, context=context)
         return others["wrapper_class"](logger, processors=processors, context=context)
 
     structlog.configure(logger_factory=make, wrapper_class=cast("type[structlog.typing.BindableLogger]", wrap))

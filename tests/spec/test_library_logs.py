@@ -27,6 +27,9 @@ async def main():
             ours.error("command.broke", exc_info=error)
             ours.exception("broke.too")
         structlog.get_logger().info("of the program", n=1)
+        with structlog.testing.capture_logs() as captured:
+            ours.info("seen.by.a.test", n=1)
+        assert captured == [{"event": "seen.by.a.test", "n": 1, "log_level": "info"}], captured
 
 asyncio.run(main())
 """
