@@ -61,9 +61,11 @@ class CancelRun(RunCommand, frozen=True):
 
 
 class SetLimits(RunCommand, frozen=True):
-    """Raise limits; none may become smaller."""
+    """Raise limits, or set budgets that the run does not have yet; none may become smaller, or begin below what is used
+    and reserved. `named`: the only ones that change; none: all of `limits`. One that is none in `limits` stays."""
 
     limits: Limits
+    named: tuple[str, ...] | None = None
 
 
 class ResolveBlock(RunCommand, frozen=True):

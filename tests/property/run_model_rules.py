@@ -12,7 +12,7 @@ import msgspec
 
 from dagbok.events.run import commands as c
 from dagbok.events.run.values import Claim, Decompose, Limits, Pinned, Report, Spec
-from tests.property.run_model import Attempt, Model, Task
+from tests.property.run_model import Attempt, Model, Task, total
 
 STRENGTH = ("human_review", "executable_checks", "formal")
 MENDS = (c.AmendRun, c.SetLimits, c.RetryTask, c.SupersedeTask)
@@ -23,17 +23,18 @@ def refusals(run: Model, command: c.RunCommand, now_ms: int) -> set[str]:
     """The codes that are against the command now."""
     closed = ("succeeded", "cancelled") if isinstance(command, MENDS) else ("succeeded", "cancelled", "failed")
     found = {"run_closed"} if run.word in closed else set()
-    return found.union(_of_the_run(run, command), _of_a_task(run, command), _of_agents(run, command, now_ms))
+    of_the_run = _of_the_run(run, command, now_ms)
+    return found.union(of_the_run, _of_a_task(run, command), _of_agents(run, command, now_ms))
 
 
-def _of_the_run(run: Model, command: c.RunCommand) -> Iterator[str]:
+def _of_the_run(run: Model, command: c.RunCommand, now_ms: int) -> Iterator[str]:
     match command:
         case c.PauseRun() if run.word == "paused":
             yield "version_conflict"
         case c.ResumeRun() if run.word != "paused":
             yield "version_conflict"
-        case c.SetLimits(limits=limits) if _lowers(run.limits, limits):
-            yield "config_mismatch"
+        case c.SetLimits(limits=limits, named=named):
+            yield from _of_limits(run, with_named(run.limits, limits, named), now_ms)
         case c.AmendRun():
             for key in command.verifiers.keys() & run.pinned.verifiers.keys():
                 if not set(run.pinned.verifiers[key].judges) <= set(command.verifiers[key].judges):
@@ -270,13 +271,26 @@ def _is_weaker(run: Model, key: str, floor: str) -> bool:
     return STRENGTH.index(pins[key].assurance) < STRENGTH.index(pins[floor].assurance)
 
 
-def _lowers(now: Limits, wanted: Limits) -> bool:
+def _of_limits(run: Model, wanted: Limits, now_ms: int) -> Iterator[str]:
     pairs: Iterable[tuple[int | str | None, int | str | None]]
-    pairs = [(getattr(now, name), getattr(wanted, name)) for name in Limits.__struct_fields__]
-    return any(new is not None and (old is None or Decimal(new) < Decimal(old)) for old, new in pairs)
+    pairs = [(getattr(run.limits, name), getattr(wanted, name)) for name in Limits.__struct_fields__]
+    if any(old is not None and new is not None and Decimal(new) < Decimal(old) for old, new in pairs):
+        yield "config_mismatch"
+    tokens, cost = total(run.spent, run.reserved())
+    used: dict[str, int | Decimal] = {
+        "max_tokens": tokens,
+        "max_cost": cost,
+        "max_wall_ms": now_ms - run.started_ms,
+        "max_total_artifact_bytes": run.artifact_bytes,
+    }
+    for name, amount in used.items():
+        begins = None if getattr(run.limits, name) is not None else getattr(wanted, name)
+        if begins is not None and Decimal(begins) < amount:
+            yield "budget_exhausted"
 
 
-def with_named(now: Limits, wanted: Limits) -> Limits:
-    """The limits afterwards: those that are not named stay."""
-    named = {name: value for name in Limits.__struct_fields__ if (value := getattr(wanted, name)) is not None}
-    return msgspec.structs.replace(now, **named)
+def with_named(now: Limits, wanted: Limits, names: tuple[str, ...] | None) -> Limits:
+    """The limits afterwards: those that are not named stay, and those that are named as none."""
+    named = [name for name in Limits.__struct_fields__ if names is None or name in names]
+    changed = {name: value for name in named if (value := getattr(wanted, name)) is not None}
+    return msgspec.structs.replace(now, **changed)

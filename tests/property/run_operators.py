@@ -13,7 +13,7 @@ from dagbok.events.run import commands as c
 from dagbok.projections.task_graph.state import CLOSED_RUN, FINAL_TASK
 from dagbok.testing import act, pin
 from tests.property.run_agents import Agents
-from tests.property.run_graphs import HIGHEST, KEYS, VERIFIERS, a_task, raised
+from tests.property.run_graphs import HIGHEST, KEYS, VERIFIERS, a_task, set_limits
 from tests.property.run_machine import POLICIES, randoms
 
 
@@ -75,7 +75,7 @@ class Operators(Agents):
         judges = random.choice((pinned.judges, pinned.judges, ("candidate",)))
         changed = pin(*judges, version=random.choice(("1", "2", "3")), assurance=pinned.assurance)
         said: tuple[c.RunCommand, ...] = (
-            c.SetLimits(raised(random, run.limits)),
+            set_limits(random, run.limits),
             c.PauseRun(),
             c.ResumeRun(),
             c.AmendRun(verifiers={key: changed}),

@@ -18,6 +18,7 @@ from dagbok.agents.scheduler.decide import amendments, branch, decompositions, o
 from dagbok.agents.scheduler.execute import StateBroken
 from dagbok.events.run import events as e
 from dagbok.events.run.amounts import NOTHING
+from dagbok.events.run.limits import asked
 from dagbok.projections.task_graph import evolve, graph, nodes
 from dagbok.projections.task_graph.state import At, RunState, TaskNode
 from tests.property.run_seen import Seen
@@ -88,6 +89,8 @@ MUTANTS: dict[str, tuple[object, str, object]] = {
     "what is needed elsewhere is cancelled too": (branch, "_is_needed_outside", lambda *_: False),
     "a run is never reopened by who mends it": (repair, "reopen", _nothing),
     "a run stays blocked when its limits are raised": (amendments, "reopen", _nothing),
+    "a budget begins below what is used of it": (amendments, "overdrawn", lambda *_: []),
+    "limits that are not named change too": (amendments, "_wanted", lambda now, command: asked(now, command.limits)),
     "reviews go on under a verifier that changed": (amendments, "close", _nothing),
     "children may name any verifier": (decompositions, "check_children", lambda *_: None),
     "tasks may wait for each other": (decompositions, "check_no_circle", lambda *_: None),
