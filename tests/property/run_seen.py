@@ -24,7 +24,7 @@ WAYS = {
     "failed": ("ready",),
     "run running": ("run paused", "run blocked", "run succeeded", "run failed", "run cancelled"),
     "run paused": ("run running", "run succeeded", "run cancelled"),
-    "run blocked": ("run running", "run cancelled"),
+    "run blocked": ("run running", "run failed", "run cancelled"),
     "run failed": ("run running",),
 }
 """Section 7 of `docs/design/messages.md`, as it shows between two commands."""
@@ -51,7 +51,7 @@ CODES = tuple(
     f"{event} {code}"
     for event, codes in {
         "TaskBlocked": "worker_blocked inconclusive verifier_error poison context_overflow budget_exhausted cycle "
-        "weaker_verifier unknown_dependency idempotency_conflict verifier_unavailable invalid_outcome",
+        "weaker_verifier unknown_dependency idempotency_conflict verifier_unavailable invalid_outcome version_conflict",
         "TaskFailed": "worker_failed verification_failed poison timeout",
         "RunBlocked": "budget_exhausted worker_blocked",
         "RunFailed": "task_cancelled worker_failed",
