@@ -190,7 +190,7 @@ class Writer:
         asyncio.get_running_loop().call_soon(self._next)
 
     def _explained(self, error: BaseException) -> BaseException:
-        return explain(error, self._path) if isinstance(error, FAILURES) else error
+        return explain(error, self._path, self._place.is_open) if isinstance(error, FAILURES) else error
 
     # In the writer's thread, while the loop leaves the connection alone:
 
