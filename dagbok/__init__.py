@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from dagbok.agents.workers.terminal import Terminal
     from dagbok.agents.workers.views import Artifacts, ArtifactView
     from dagbok.client import Dagbok
+    from dagbok.events.budgets import Limits
     from dagbok.events.codes import Code
     from dagbok.events.errors import DagbokError, Refused
-    from dagbok.events.run.values import Limits
     from dagbok.events.specs import Artifact, Outcome, TaskLimits, TaskSpec, Usage, Verdict
     from dagbok.events.when import When
     from dagbok.results import RunResult
@@ -27,9 +27,9 @@ _HOMES = {
     "dagbok.agents.workers.terminal": ("Terminal",),
     "dagbok.agents.workers.views": ("Artifacts", "ArtifactView"),
     "dagbok.client": ("Dagbok",),
+    "dagbok.events.budgets": ("Limits",),
     "dagbok.events.codes": ("Code",),
     "dagbok.events.errors": ("DagbokError", "Refused"),
-    "dagbok.events.run.values": ("Limits",),
     "dagbok.events.specs": ("Artifact", "Outcome", "TaskLimits", "TaskSpec", "Usage", "Verdict"),
     "dagbok.events.when": ("When",),
     "dagbok.results": ("RunResult",),

@@ -17,13 +17,14 @@ from dagbok.agents.hosting.ownership import ProjectorPlace
 from dagbok.agents.hosting.watching import Committed
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit, limit_by_tenant
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
+from dagbok.events.budgets import Limits
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.ids import check_id, run_id, run_stream
-from dagbok.events.run.limits import raised
-from dagbok.events.run.values import FailurePolicy, Limits, Pinned
+from dagbok.events.run.values import FailurePolicy, Pinned
 from dagbok.events.specs import TaskSpec
 from dagbok.library_logs import log_as_library
+from dagbok.limiting import raising_command
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 from dagbok.projections.task_graph.state import CLOSED_RUN, RunState, RunStatus
 from dagbok.results import RunResult, result_of, unserved_keys
@@ -137,8 +138,9 @@ class Dagbok(Steering):
         """Start a run and return its id. With several tasks, those that no other depends on are its roots.
 
         The same `key` names the same run of the project: starting it again changes nothing, and raises `Refused`
-        (`config_mismatch`) when tasks or pinned values differ; `limits` that are higher than those of the run are
-        raised. The run is bound to all verifiers of this program.
+        (`config_mismatch`) when tasks or pinned values differ; `limits` that are named and higher than those of the run
+        are raised, and set where it has none (see `set_limits`); higher ones of the run stay. The run is bound to all
+        verifiers of this program.
         """
         check_id("tenant", tenant)
         check_id("project", project)
@@ -251,15 +253,14 @@ class Dagbok(Steering):
         return self._host
 
     async def _raise_limits(self, run: str, wanted: Limits, tenant: str, project: str) -> None:
-        """A run that was there may have lower limits: raise those, and leave the others."""
+        """A run that was there may have lower limits, or none: raise or set those that are named."""
         while True:
             async with self._confirmed(run, tenant, project) as found:
-                now, closed = found.limits, found.status in CLOSED_RUN
-            larger = raised(now, wanted)
-            if closed or larger == now:
+                command = None if found.status in CLOSED_RUN else raising_command(found.limits, wanted)
+            if command is None:
                 return
             try:
-                await self.set_limits(run, larger, tenant=tenant, project=project)
+                await self._send(run, command, tenant, project)
                 return
             except Refused as error:
                 # Somebody else has raised them since, or the run has ended.

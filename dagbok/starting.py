@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dagbok.agents.workers.encode import encode_spec
+from dagbok.events.budgets import Limits, encode_limits
 from dagbok.events.ids import derive
 from dagbok.events.run.commands import StartRun
-from dagbok.events.run.values import Limits, Pinned, SecurityContext
+from dagbok.events.run.values import Pinned, SecurityContext
 from dagbok.events.specs import TaskSpec
 
 
@@ -22,6 +23,6 @@ def start_command(
         tasks=tuple(specs),
         roots=tuple(spec.id for spec in specs if spec.id not in needed),
         pinned=pinned,
-        limits=limits or Limits(),
+        limits=encode_limits(limits or Limits()),
         context=SecurityContext(user=user),
     )

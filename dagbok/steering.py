@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from typing import Unpack
 
 from dagbok.agents.hosting.embedded import EmbeddedHost
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.encode import encode_spec
+from dagbok.events.budgets import LimitChanges, Limits
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
@@ -21,11 +23,11 @@ from dagbok.events.run.commands import (
     ResumeRun,
     RetryTask,
     RunCommand,
-    SetLimits,
     SupersedeTask,
 )
-from dagbok.events.run.values import FailurePolicy, Limits, VerifierPin
+from dagbok.events.run.values import FailurePolicy, VerifierPin
 from dagbok.events.specs import TaskSpec
+from dagbok.limiting import limits_command
 from dagbok.sending import client_command
 
 DEFAULT_TENANT = "local"
@@ -116,10 +118,25 @@ class Steering:
         return await self._send(run, command, tenant, project)
 
     async def set_limits(
-        self, run: str, limits: Limits, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT
+        self,
+        run: str,
+        limits: Limits | None = None,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        project: str = DEFAULT_PROJECT,
+        **changes: Unpack[LimitChanges],
     ) -> Answer:
-        """Raise limits; none may become smaller."""
-        return await self._send(run, SetLimits(limits), tenant, project)
+        """Raise limits by name, or set those that the run does not have: `set_limits(run, max_tokens=20_000)`. The
+        others stay.
+
+        `limits`: the same in one value; what it does not name, or names as None, stays as well. A run that was blocked
+        by a limit goes on.
+
+        Raises `Refused` when one would become smaller (`config_mismatch`), or when one that the run does not have would
+        begin below what is used and reserved (`budget_exhausted`); `InvalidInput` (`usage`) when none is named, or one
+        twice; `pydantic.ValidationError` for what is no number of a limit.
+        """
+        return await self._send(run, limits_command(limits, changes), tenant, project)
 
     def pins(self, *keys: str) -> Mapping[str, VerifierPin]:
         """The verifiers of this program as a run can be bound to them; of these keys, or all. Raises `Refused`

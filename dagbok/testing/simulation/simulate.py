@@ -10,7 +10,9 @@ from types import ModuleType
 import msgspec
 
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
-from dagbok.events.run.values import FailurePolicy, Limits
+from dagbok.events.budgets import Limits, encode_limits
+from dagbok.events.run import values
+from dagbok.events.run.values import FailurePolicy
 from dagbok.events.specs import TaskSpec
 from dagbok.testing.simulation.faults import Faults
 from dagbok.testing.simulation.given import Check, GivenWorkload
@@ -66,7 +68,7 @@ def simulate(
     seeds: Iterable[int] = range(100),
     faults: Faults | None = None,
     check: Check | None = None,
-    limits: Limits | None = None,
+    limits: Limits | values.Limits | None = None,
     failure_policy: FailurePolicy = "continue_independent",
     max_depth: int = 8,
     max_decompositions: int = 1,
@@ -96,7 +98,7 @@ def simulate(
         wanted,
         registry,
         check,
-        limits=limits or Limits(),
+        limits=limits if isinstance(limits, values.Limits) else encode_limits(limits or Limits()),
         failure_policy=failure_policy,
         max_depth=max_depth,
         max_decompositions=max_decompositions,
