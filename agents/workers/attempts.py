@@ -14,6 +14,7 @@ from dagbok.agents.tracing.switch import Around, around_attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.definitions import PURE_GRACE_S, Verifier, Worker
+from dagbok.agents.workers.edges import warn_of_idle_conditions
 from dagbok.agents.workers.encode import encode_failure, encode_outcome, encode_report, encode_usage
 from dagbok.agents.workers.held import Held
 from dagbok.agents.workers.holdings import Holdings
@@ -24,7 +25,7 @@ from dagbok.events.envelope import Answer, Dispatch
 from dagbok.events.errors import StorageFailed
 from dagbok.events.run.amounts import plus
 from dagbok.events.run.commands import FailAttempt, RunCommand, SubmitOutcome, SubmitVerdict
-from dagbok.events.run.values import Failure, OutcomeData
+from dagbok.events.run.values import Decompose, Failure, OutcomeData
 from dagbok.events.specs import Outcome
 
 logger = structlog.get_logger(__name__)
@@ -114,6 +115,8 @@ class Attempts:
         reach(FUNCTION_DONE)
         encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
         encoded = await self._stored(held, encode, is_large=_is_large(outcome))
+        if isinstance(encoded, Decompose):
+            warn_of_idle_conditions(encoded.tasks, run=dispatch.run, task=dispatch.task)
         usage = plus(encode_usage(outcome), held.context.used)
         return SubmitOutcome(dispatch.task, dispatch.epoch, held.claim, dispatch.input_hash, encoded, usage)
 
