@@ -18,12 +18,14 @@ from dagbok.cli.choose import choose, explained
 from dagbok.cli.ending import Ended, tell
 from dagbok.cli.entry import Entry, call_main, main_app
 from dagbok.cli.interrupts import Interrupted, interruptible, leave_threads
+from dagbok.cli.limits import higher, parse
 from dagbok.cli.module_file import as_file, load_all, load_file, pool_of
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.outputs import export
 from dagbok.cli.progress import Meter, shown
 from dagbok.cli.quiet import only_json, quiet_logs
 from dagbok.client import Dagbok
+from dagbok.events.budgets import Limits
 from dagbok.events.errors import Refused
 from dagbok.events.ids import run_id
 from dagbok.settings import Settings
@@ -42,6 +44,7 @@ def run_file(
     imports: Sequence[str],
     *,
     new: bool,
+    limits: Sequence[str],
     quiet: bool,
     place: Place | None,
     output: Output | None,
@@ -49,12 +52,13 @@ def run_file(
     """Load the file, run its tasks, tell how they ended; the exit status."""
     settings, how = settle(place, output)
     quiet_logs(settings)
+    wanted = parse(limits)
     with only_json(how.json):
         modules = load_all([as_file(file), *imports])
         entry = call_main(modules[0], options, str(file))
     if entry is None:
         return 0
-    session = Session(entry, modules, settings, new=new, quiet=quiet or how.json)
+    session = Session(entry, modules, settings, new=new, limits=wanted, quiet=quiet or how.json)
     try:
         return asyncio.run(interruptible(_run_and_tell(session, quiet=quiet, as_json=how.json)))
     except Interrupted as interrupted:
@@ -76,6 +80,7 @@ class Session:
     modules: Sequence[ModuleType]
     settings: Settings
     new: bool
+    limits: Limits | None
     quiet: bool
 
     async def follow(self) -> Ended:
@@ -94,6 +99,7 @@ class Session:
             if not self.quiet:
                 say.note(f"{'going on with' if resumed else 'started'} run {run}")
                 self._say_unknown()
+                await self._say_higher(dagbok, run)
                 if not dagbok.host.owns:
                     say.note(f"{dagbok.host.owner_seen()}: working with it")
             try:
@@ -108,10 +114,16 @@ class Session:
 
     async def _begin(self, dagbok: Dagbok, key: str) -> str:
         try:
-            return await dagbok.start(self.entry.tasks, key=key, **self._whose)
+            return await dagbok.start(self.entry.tasks, key=key, limits=self.limits, **self._whose)
         except Refused as error:
             whose = self.settings
             raise explained(error, self.entry, run_id(whose.tenant, whose.project, key)) from error
+
+    async def _say_higher(self, dagbok: Dagbok, run: str) -> None:
+        """A run that goes on may have been given more than the command says now."""
+        if self.limits is not None:
+            for line in higher((await dagbok.result(run, **self._whose)).limits, self.limits):
+                say.note(line)
 
     def _say_unknown(self) -> None:
         """A key that is written wrongly is no error, since another process may know it; but nobody should have to wait
