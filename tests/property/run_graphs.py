@@ -30,7 +30,7 @@ VERIFIERS: Final = {
     "proof": pin("candidate", assurance="formal"),
     "person": pin("candidate", "decomposition", assurance="human_review"),
 }
-KEYS: Final = (*("check",) * 4, *("both",) * 3, "judge", "proof", "person")
+KEYS: Final = (*("check",) * 4, *("both",) * 3, "judge", *("proof",) * 2, "person")
 """Of verifiers, as often as tasks name them."""
 LARGE: Final = 100
 """Bytes of a large artifact: two of them are above some limits, one with all that is handed over beside it is not."""

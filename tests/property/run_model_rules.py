@@ -14,7 +14,7 @@ from dagbok.events.run import commands as c
 from dagbok.events.run.values import Claim, Decompose, Limits, Pinned, Report, Spec
 from tests.property.run_model import Attempt, Model, Task, total
 
-STRENGTH = ("human_review", "executable_checks", "formal")
+STRENGTH = ("executable_checks", "formal")
 MENDS = (c.AmendRun, c.SetLimits, c.RetryTask, c.SupersedeTask)
 """Commands that a failed run takes as well."""
 
@@ -125,12 +125,14 @@ def _of_new_tasks(run: Model, specs: tuple[Spec, ...], edges: dict[str, list[str
 
 def judges_below(run: Model, parent: Task) -> set[str]:
     """The verifiers that new tasks below a task may name: those of the nearest list above them; without a list those
-    that are not weaker than the parent's own."""
+    that are not weaker than the parent's own or, if that is a person, than that of the next task above."""
     above: Task | None = parent
     while above is not None and above.spec.child_verifiers is None:
         above = None if above.parent is None else run.tasks[above.parent]
     if above is not None:
         return set(above.spec.child_verifiers or ())
+    if run.pinned.verifiers[parent.spec.verifier].assurance == "human_review" and parent.parent is not None:
+        return judges_below(run, run.tasks[parent.parent])
     return {key for key in run.pinned.verifiers if not _is_weaker(run, key, parent.spec.verifier)}
 
 
@@ -268,6 +270,8 @@ def has_circle(edges: dict[str, list[str]]) -> bool:
 
 def _is_weaker(run: Model, key: str, floor: str) -> bool:
     pins = run.pinned.verifiers
+    if "human_review" in (pins[key].assurance, pins[floor].assurance):
+        return False
     return STRENGTH.index(pins[key].assurance) < STRENGTH.index(pins[floor].assurance)
 
 

@@ -14,8 +14,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from dagbok.agents.scheduler.decide import amendments, branch, decompositions, outcomes, proceed, repair, retry, timers
+from dagbok.agents.scheduler.decide import (
+    amendments,
+    branch,
+    conditions,
+    decompositions,
+    outcomes,
+    proceed,
+    repair,
+    retry,
+    timers,
+)
 from dagbok.agents.scheduler.execute import StateBroken
+from dagbok.events.errors import Refused
 from dagbok.events.run import events as e
 from dagbok.events.run.amounts import NOTHING
 from dagbok.events.run.limits import asked
@@ -43,6 +54,10 @@ class Observed(RunMachine):
     seen = Seen()
 
 
+class NeverRaised(Refused):
+    """What no rule raises elsewhere."""
+
+
 def _nothing(*_args: object, **_more: object) -> Iterator[e.Event]:
     return iter(())
 
@@ -54,11 +69,15 @@ def _skip_when_one_edge_is_not_taken(run: RunState, node: TaskNode) -> None:
         nodes.wake(run, node)
 
 
+def _is_its_own_child(_run: RunState, node: TaskNode, parent: TaskNode) -> bool:
+    return node.created_by == parent.id
+
+
 def _take_over_without_conditions(run: RunState, old: TaskNode, new: TaskNode) -> None:
     kept = {id: run.tasks[id].conditions for id in old.dependents}
     _TAKE_OVER(run, old, new)
-    for id, conditions in kept.items():
-        run.tasks[id].conditions = conditions
+    for id, as_before in kept.items():
+        run.tasks[id].conditions = as_before
 
 
 def _retry_with_old_failures(run: RunState, event: e.TaskRetried, at: At) -> None:
@@ -94,6 +113,11 @@ MUTANTS: dict[str, tuple[object, str, object]] = {
     "reviews go on under a verifier that changed": (amendments, "close", _nothing),
     "children may name any verifier": (decompositions, "check_children", lambda *_: None),
     "tasks may wait for each other": (decompositions, "check_no_circle", lambda *_: None),
+    "a race is never forgiven": (decompositions, "Outdated", NeverRaised),
+    "whatever breaks a rule in a graph that changed is forgiven": (decompositions, "Outdated", Refused),
+    "what a task that is gone had left goes on for nobody": (branch, "_belongs", _is_its_own_child),
+    "a blocked run does not end at a failure of before": (amendments, "fails_fast", lambda _run: False),
+    "what is not there is null": (conditions, "ABSENT", None),
     "no task is poison": (timers, "after_loss", _nothing),
     "backoff grows by nothing": (retry, "backoff_ms", lambda *_: 0),
     "priorities are ignored": (nodes, "make_ready", _ready_by_age_alone),

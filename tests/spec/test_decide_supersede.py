@@ -155,7 +155,7 @@ SQUARE = (task("a"), task("b", depends_on=("a",)), task("c", depends_on=("b",)),
     ],
 )
 def test_a_replacement_is_held_to_the_rules_of_the_graph(replacement: Spec, code: Code, named: str) -> None:
-    verifiers = {"check": pin(), "lax": pin(assurance="human_review")}
+    verifiers = {"check": pin(assurance="formal"), "lax": pin()}
     run = given().when(start(*SQUARE, verifiers=verifiers, limits=Limits(max_edges=3)))
     run.supersedes("b", replacement).then_refused(code, naming=named).then_state(graph_revision=1, edges=2)
 
