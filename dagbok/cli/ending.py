@@ -11,8 +11,9 @@ from dagbok.cli import say
 from dagbok.cli.exits import exit_of_status
 from dagbok.cli.outputs import OutputFile
 from dagbok.cli.reading import reading
-from dagbok.cli.show import print_run
+from dagbok.cli.show import budget_advice, print_run
 from dagbok.cli.text import clean, duration, plural, short
+from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError
 from dagbok.results import RunResult
 from dagbok.settings import Settings
@@ -37,7 +38,7 @@ async def tell(ended: Ended, settings: Settings, *, quiet: bool, as_json: bool) 
     else:
         if not quiet:
             await _tree(ended, settings)
-        for line in _last_lines(ended):
+        for line in (*await _budget_lines(ended, settings), *_last_lines(ended)):
             say.out(line)
     return exit_of_status(ended.result.status)
 
@@ -49,6 +50,16 @@ async def _tree(ended: Ended, settings: Settings) -> None:
     except DagbokError as error:
         # The run has ended as the log says; the tables are only another view of it.
         say.note(f"the tree cannot be shown: {error}")
+
+
+async def _budget_lines(ended: Ended, settings: Settings) -> Sequence[str]:
+    if ended.result.code != Code.BUDGET_EXHAUSTED:
+        return ()
+    try:
+        async with reading(settings) as found:
+            return budget_advice(found, found.find_run(ended.result.run))
+    except DagbokError as error:
+        return (f"out of budget: see dagbok limits {short(ended.result.run)} ({error})",)
 
 
 def _last_lines(ended: Ended) -> list[str]:
@@ -74,6 +85,7 @@ def _as_json(ended: Ended) -> dict[str, object]:
     return {
         "run": result.run,
         "status": result.status,
+        "code": result.code,
         "resumed": ended.resumed,
         "elapsed_s": round(ended.elapsed_s, 3),
         "tasks": result.tasks,

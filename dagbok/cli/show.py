@@ -74,10 +74,7 @@ def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]
     """The commands that let the run go on, and those that say why a task failed."""
     name = short(run.run)
     lines = [f"paused; to go on: dagbok resume {name}"] if run.status == "paused" else []
-    waiting = _unaffordable(found, run)
-    if run.code == Code.BUDGET_EXHAUSTED:
-        lines += raising(run, waiting)
-        lines.append(f"dagbok limits {name} shows what the run may use, and raises it by NAME=NUMBER")
+    lines += budget_advice(found, run)
     if run.blocked:
         lines += [f"to go on: dagbok resolve {name} {short(task)} --note '…'" for task in _tasks(found, run, "blocked")]
     if run.failed:
@@ -87,6 +84,14 @@ def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]
     if run.status in GOING_ON:
         lines += who_goes_on(settings)
     return lines
+
+
+def budget_advice(found: Reading, run: RunRow) -> Sequence[str]:
+    """The commands that raise the budget that has run out; nothing when none has."""
+    if run.code != Code.BUDGET_EXHAUSTED:
+        return ()
+    how = f"dagbok limits {short(run.run)} shows what the run may use, and raises it by NAME=NUMBER"
+    return (*raising(run, _unaffordable(found, run)), how)
 
 
 def _unaffordable(found: Reading, run: RunRow) -> TaskRow | None:

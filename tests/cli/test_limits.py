@@ -114,6 +114,22 @@ def test_a_run_that_has_used_its_budget_is_blocked_until_it_is_raised(costly: li
     assert (again.status, again.json["run"], again.json["resumed"]) == (0, stuck.json["run"], True)
 
 
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
+def test_a_run_that_is_out_of_budget_says_how_to_go_on(quiet: tuple[str, ...], costly: list[str], call: Call) -> None:
+    """The command that it names is the one that helps."""
+    stuck = call("run", *costly, "--limit", "max_tokens=50", *quiet)
+    (advised,) = [line for line in stuck.out.splitlines() if line.startswith("out of tokens; to go on: dagbok ")]
+    assert call(*advised.partition("dagbok ")[2].split(), *costly[1:]).status == 0
+    assert call("run", *costly, "--limit", "max_tokens=50").status == 0
+
+
+def test_why_a_run_is_blocked_is_told_to_programs(costly: list[str], call: Call) -> None:
+    stuck = call("run", *costly, "--limit", "max_tokens=50", "--json").json
+    assert (stuck["status"], stuck["code"], stuck["blocked"]) == ("blocked", "budget_exhausted", {})
+    call("limits", "last", "max_tokens=200", *costly[1:])
+    assert call("run", *costly, "--json").json["code"] is None
+
+
 def test_the_same_command_does_not_take_back_what_was_raised_and_says_so(costly: list[str], call: Call) -> None:
     """Both for who waits and for who leaves at once."""
     call("submit", *costly, "--limit", "max_tokens=60")
