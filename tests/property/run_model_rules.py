@@ -13,8 +13,8 @@ import msgspec
 from dagbok.events.run import commands as c
 from dagbok.events.run.values import Claim, Decompose, Limits, Pinned, Report, Spec
 from tests.property.run_model import Attempt, Model, Task, total
+from tests.property.run_model_policy import is_weaker, judges_below
 
-STRENGTH = ("executable_checks", "formal")
 MENDS = (c.AmendRun, c.SetLimits, c.RetryTask, c.SupersedeTask)
 """Commands that a failed run takes as well."""
 
@@ -72,7 +72,7 @@ def _of_a_replacement(run: Model, old: Task, command: c.SupersedeTask) -> Iterat
     yield from _of_new_tasks(run, (spec,), edges | {spec.id: list(spec.depends_on)}, len(set(spec.depends_on)))
     if old.parent is not None:
         yield from _of_children(run, run.tasks[old.parent], (spec,))
-    elif spec.verifier in run.pinned.verifiers and _is_weaker(run, spec.verifier, old.spec.verifier):
+    elif spec.verifier in run.pinned.verifiers and is_weaker(run, spec.verifier, old.spec.verifier):
         yield "weaker_verifier"
 
 
@@ -121,19 +121,6 @@ def _of_new_tasks(run: Model, specs: tuple[Spec, ...], edges: dict[str, list[str
         other = spec.proposal_verifier
         if other is not None and (other not in pins or "decomposition" not in pins[other].judges):
             yield "verifier_unavailable"
-
-
-def judges_below(run: Model, parent: Task) -> set[str]:
-    """The verifiers that new tasks below a task may name: those of the nearest list above them; without a list those
-    that are not weaker than the parent's own or, if that is a person, than that of the next task above."""
-    above: Task | None = parent
-    while above is not None and above.spec.child_verifiers is None:
-        above = None if above.parent is None else run.tasks[above.parent]
-    if above is not None:
-        return set(above.spec.child_verifiers or ())
-    if run.pinned.verifiers[parent.spec.verifier].assurance == "human_review" and parent.parent is not None:
-        return judges_below(run, run.tasks[parent.parent])
-    return {key for key in run.pinned.verifiers if not _is_weaker(run, key, parent.spec.verifier)}
 
 
 def _of_children(run: Model, parent: Task, specs: tuple[Spec, ...]) -> Iterator[str]:
@@ -266,13 +253,6 @@ def has_circle(edges: dict[str, list[str]]) -> bool:
         for id in free:
             del left[id]
     return bool(left)
-
-
-def _is_weaker(run: Model, key: str, floor: str) -> bool:
-    pins = run.pinned.verifiers
-    if "human_review" in (pins[key].assurance, pins[floor].assurance):
-        return False
-    return STRENGTH.index(pins[key].assurance) < STRENGTH.index(pins[floor].assurance)
 
 
 def _of_limits(run: Model, wanted: Limits, now_ms: int) -> Iterator[str]:
