@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dagbok.agents.workers.context import Candidate, TaskContext
     from dagbok.agents.workers.definitions import Registry, Verifier, Worker, verifier, worker
+    from dagbok.agents.workers.retry import Retry
     from dagbok.agents.workers.terminal import Terminal
     from dagbok.agents.workers.views import Artifacts, ArtifactView
     from dagbok.client import Dagbok
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "dagbok.agents.workers.context": ("Candidate", "TaskContext"),
     "dagbok.agents.workers.definitions": ("Registry", "Verifier", "Worker", "verifier", "worker"),
+    "dagbok.agents.workers.retry": ("Retry",),
     "dagbok.agents.workers.terminal": ("Terminal",),
     "dagbok.agents.workers.views": ("Artifacts", "ArtifactView"),
     "dagbok.client": ("Dagbok",),
@@ -48,6 +50,7 @@ __all__ = [
     "Outcome",
     "Refused",
     "Registry",
+    "Retry",
     "RunResult",
     "TaskContext",
     "TaskLimits",

@@ -20,6 +20,7 @@ from dagbok.agents.workers.held import Held
 from dagbok.agents.workers.holdings import Holdings
 from dagbok.agents.workers.outbox import OnAnswer
 from dagbok.agents.workers.reader import ArtifactReader, scope_of
+from dagbok.agents.workers.retry import retry_after_ms
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Dispatch
 from dagbok.events.errors import StorageFailed
@@ -163,10 +164,10 @@ class Attempts:
         # The event keeps the traceback; a log line of every failure would drown the others.
         said = f"{failure.type}: {failure.message[:200]}"
         logger.info("attempt.failed", **held.ids, key=held.dispatch.key, error=said)
-        self._send_failure(held, failure, partial(self._answered, held))
+        self._send_failure(held, failure, partial(self._answered, held), retry_after_ms(error))
 
-    def _send_failure(self, held: Held, failure: Failure, on_answer: OnAnswer) -> None:
-        command = FailAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, failure, held.context.used)
+    def _send_failure(self, held: Held, failure: Failure, on_answer: OnAnswer, after_ms: int = 0) -> None:
+        command = FailAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, failure, held.context.used, after_ms)
         self._holdings.submit(held, command, self._holdings.next_id(), on_answer)
 
     def _answered(self, held: Held, answer: Answer) -> None:
