@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -34,8 +34,8 @@ async def spends(task: TaskContext) -> Outcome:
     raise AssertionError("nothing sets it")
 
 
-def paying(id: str = "t", **more: object) -> TaskSpec:
-    return spec("pays", id=id, **more)
+def paying(id: str = "t", *, inputs: object = None, depends_on: Sequence[str] = ()) -> TaskSpec:
+    return spec("pays", id=id, inputs=inputs, depends_on=depends_on)
 
 
 def in_force(dagbok: Dagbok, run: str) -> values.Limits:
@@ -283,7 +283,7 @@ async def test_a_worker_that_notes_a_float_is_told_at_once(tmp_path: Path) -> No
 )
 def test_a_number_of_a_task_is_of_the_type_that_it_is(field: str, value: object) -> None:
     with pytest.raises(ValidationError, match=field):
-        spec("pays", **{field: value})
+        TaskSpec.model_validate({"goal": "g", "worker": "pays", "verifier": "yes", field: value})
 
 
 def test_whole_seconds_are_seconds() -> None:
