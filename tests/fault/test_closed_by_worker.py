@@ -11,6 +11,7 @@ import pytest
 
 from dagbok import Code, Dagbok, DagbokError, Outcome, TaskContext, TaskSpec, verifier, worker
 from dagbok.agents import patience
+from dagbok.agents.queue.sqlite_file import QueueFile
 from dagbok.events.errors import LogCorrupt, StorageFailed
 from dagbok.events.log.port import EVENTS
 from dagbok.events.log.sqlite import SqliteLog
@@ -99,3 +100,16 @@ async def test_the_process_of_such_a_worker_ends_with_the_cause_and_the_next_goe
     assert ended.value.code == Code.STORAGE_FAILED
     async with Dagbok.embedded(tmp_path / "data", tidy, yes, projector="none") as dagbok:
         assert (await dagbok.run(spec, key="once")).succeeded
+
+
+def test_a_queue_whose_connection_was_closed_is_made_anew(tmp_path: Path) -> None:
+    file = QueueFile(tmp_path / "queue.db", 1.0)
+    assert file.open(create=True)
+    assert _close_connections(tmp_path) == 1
+    with pytest.raises(sqlite3.ProgrammingError) as closed:
+        file.look()
+    assert file.is_damage(closed.value)
+    file.make_anew("it was closed")
+    assert file.open(create=True)
+    file.look()
+    file.close()
