@@ -12,6 +12,7 @@ from types import ModuleType
 from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.ownership import ProjectorPlace
+from dagbok.agents.hosting.serving import served_pools
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit, limit_by_tenant
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
 from dagbok.events.budgets import Limits
@@ -25,7 +26,7 @@ from dagbok.limiting import raising_command
 from dagbok.looking import Looking
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 from dagbok.projections.task_graph.state import CLOSED_RUN
-from dagbok.results import RunResult, unserved_keys
+from dagbok.results import RunResult, unserved_keys, waiting_pools
 from dagbok.starting import start_command
 from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT
 
@@ -174,9 +175,14 @@ class Dagbok(Looking):
         return run
 
     def unserved(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Sequence[str]:
-        """The keys that open attempts wait for and that no process knows: `worker 'x'`, `verifier 'y'`.
+        """What open attempts wait for and nobody has: keys that no process knows (`worker 'x'`, `verifier 'y'`), and
+        pools that no process serves (`pool 'z'`).
         To be shown, as `progress`. Raises `Refused` (`not_found`)."""
-        return unserved_keys(self._find(run, tenant, project))
+        found = self._find(run, tenant, project)
+        pools = waiting_pools(found)
+        served = served_pools(self._host.folder) if pools else None
+        idle = [] if served is None else sorted(pools - served)
+        return [*unserved_keys(found), *[f"pool {pool!r}" for pool in idle]]
 
     @property
     def host(self) -> EmbeddedHost:

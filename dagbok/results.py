@@ -119,3 +119,9 @@ def unserved_keys(run: RunState) -> list[str]:
         else:
             found.add(f"verifier {judge_of(run, node)!r}")
     return sorted(found)
+
+
+def waiting_pools(run: RunState) -> set[str]:
+    """The pools in which open attempts of the run wait that nobody has claimed."""
+    waiting = [run.tasks[task] for task in run.active]
+    return {node.spec.pool for node in waiting if node.attempt is not None and node.attempt.claim is None}

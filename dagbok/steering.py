@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Unpack
 
+import msgspec
+
 from dagbok.agents.hosting.embedded import EmbeddedHost
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.encode import encode_spec
@@ -32,6 +34,12 @@ from dagbok.sending import client_command
 
 DEFAULT_TENANT = "local"
 DEFAULT_PROJECT = "default"
+
+
+class Superseded(Answer, frozen=True, kw_only=True):
+    """The answer to `supersede`. `replacement`: the id of the task that stands in the place of the old one."""
+
+    replacement: str
 
 
 class Steering:
@@ -102,18 +110,19 @@ class Steering:
         tenant: str = DEFAULT_TENANT,
         project: str = DEFAULT_PROJECT,
         expected_graph_revision: int | None = None,
-    ) -> Answer:
+    ) -> Superseded:
         """Put another task in the place of one that is not verified: those that wait for the old one wait for it.
 
-        A replacement without an id gets a fresh one. `expected_graph_revision`: refuse (`version_conflict`) when the
-        graph has changed since.
+        A replacement without an id gets a fresh one; the answer names it. `expected_graph_revision`: refuse
+        (`version_conflict`) when the graph has changed since.
 
         Refused: `version_conflict` when the task is verified, skipped or superseded already, `idempotency_conflict`
         when the id is taken, `weaker_verifier`, and the codes of `Dagbok.start` for a graph that cannot be. Raises
         `InvalidInput` (`invalid_spec`) for a value that is no JSON.
         """
         spec = encode_spec(replacement, derived_id=secrets.token_hex(16), pool=self._pool)
-        return await self._send(run, SupersedeTask(task, spec, expected_graph_revision), tenant, project)
+        answer = await self._send(run, SupersedeTask(task, spec, expected_graph_revision), tenant, project)
+        return Superseded(**msgspec.structs.asdict(answer), replacement=spec.id)
 
     async def amend(
         self,

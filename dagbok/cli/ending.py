@@ -12,7 +12,7 @@ from dagbok.cli.exits import exit_of_status
 from dagbok.cli.outputs import OutputFile
 from dagbok.cli.reading import reading
 from dagbok.cli.show import budget_advice, print_run
-from dagbok.cli.text import clean, duration, plural, short
+from dagbok.cli.text import clean, columns, duration, plural, short
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError
 from dagbok.results import RunResult
@@ -23,12 +23,14 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that came to an end. `resumed`: an earlier process had begun it; `elapsed_s`: of this process alone."""
+    """A run that came to an end. `resumed`: an earlier process had begun it; `elapsed_s`: of this process alone;
+    `several`: it has more than one root."""
 
     result: RunResult
     resumed: bool
     elapsed_s: float
     files: Sequence[OutputFile]
+    several: bool
 
 
 async def tell(ended: Ended, settings: Settings, *, quiet: bool, as_json: bool) -> int:
@@ -64,7 +66,7 @@ async def _budget_lines(ended: Ended, settings: Settings) -> Sequence[str]:
 
 def _last_lines(ended: Ended) -> list[str]:
     result = ended.result
-    lines = [f"{clean(file.view.name)}: {clean(_near(file.path), 10_000)}" for file in ended.files]
+    lines = _file_lines(ended)
     lines += [f"failed: {short(task)} ({code})" for task, code in list(result.failed.items())[:NAMED]]
     if result.status == "blocked":
         for task, code in list(result.blocked.items())[:NAMED]:
@@ -78,6 +80,15 @@ def _last_lines(ended: Ended) -> list[str]:
         lines += [f"to go on with this one: dagbok retry {short(result.run)} {short(task)}" for task in first_failed]
     lines.append(f"{result.status}: {plural(result.tasks, 'task')} in {duration(ended.elapsed_s * 1000)}")
     return lines
+
+
+def _file_lines(ended: Ended) -> list[str]:
+    """`result: path`, or with several roots a table that says whose each file is."""
+    paths = [clean(_near(file.path), 10_000) for file in ended.files]
+    if not ended.several:
+        return [f"{clean(file.view.name)}: {path}" for file, path in zip(ended.files, paths, strict=True)]
+    of = [(short(file.task), f"{clean(file.view.name)}:") for file in ended.files]
+    return list(columns([[*named, path] for named, path in zip(of, paths, strict=True)]))
 
 
 def _as_json(ended: Ended) -> dict[str, object]:

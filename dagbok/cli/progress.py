@@ -20,14 +20,16 @@ LOOKS = 10
 
 
 class Now(Protocol):
-    """How a run stands: its status, tasks per status, the keys that no process serves, and why nothing is decided, if
-    so."""
+    """How a run stands: its status, tasks per status, the keys and pools that no process serves, the command that would
+    serve such pools (else empty), and why nothing is decided, if so."""
 
     def status(self) -> str: ...
 
     def counts(self) -> Mapping[str, int]: ...
 
     def unserved(self) -> Sequence[str]: ...
+
+    def remedy(self) -> str: ...
 
     def trouble(self) -> str: ...
 
@@ -81,7 +83,10 @@ class Meter:
         if status == "paused":
             return f"to go on: dagbok resume {short(self._run)}"
         unserved = self._now.unserved()
-        return "no process serves " + ", ".join(unserved[:3]) if unserved else ""
+        if not unserved:
+            return ""
+        remedy = self._now.remedy()
+        return "no process serves " + ", ".join(unserved[:3]) + (f": {remedy}" if remedy else "")
 
 
 def shown(meter: Meter, *, quiet: bool) -> AbstractContextManager[object]:

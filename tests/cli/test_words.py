@@ -191,7 +191,7 @@ class Standing:
 
     def __init__(self) -> None:
         self.state, self.tasks, self.nobody = "running", {"verified": 1, "running": 2}, list[str]()
-        self.silent = ""
+        self.silent = self.command = ""
 
     def status(self) -> str:
         return self.state
@@ -201,6 +201,9 @@ class Standing:
 
     def unserved(self) -> list[str]:
         return self.nobody
+
+    def remedy(self) -> str:
+        return self.command
 
     def trouble(self) -> str:
         return self.silent
@@ -221,7 +224,11 @@ def test_progress_is_told_when_something_changed(capsys: pytest.CaptureFixture[s
     assert "to go on: dagbok resume ffffffffffff" in capsys.readouterr().err
     now.state, now.nobody = "running", ["worker 'x'"]
     plain.tell()
-    assert "no process serves worker 'x'" in capsys.readouterr().err
+    assert "no process serves worker 'x'\n" in capsys.readouterr().err
+    now.nobody, now.command = ["pool 'there-0123456789'"], "dagbok up --import there.py"
+    plain.tell()
+    told = capsys.readouterr().err
+    assert told.endswith("no process serves pool 'there-0123456789': dagbok up --import there.py\n")
     now.silent = "owner not responding: process 7 has owned /data for 60 s and has been silent for 9 s"
     plain.tell()
     assert "owner not responding: process 7" in capsys.readouterr().err
