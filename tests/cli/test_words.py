@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -15,7 +16,7 @@ from dagbok import logs
 from dagbok.cli.app import EPILOGUE, build
 from dagbok.cli.exits import Exit, exit_of_code, exit_of_status
 from dagbok.cli.outputs import file_name
-from dagbok.cli.progress import Meter, Plain
+from dagbok.cli.progress import Meter, Plain, shown
 from dagbok.cli.quiet import TOLD_BY_COMMANDS, quiet_logs
 from dagbok.cli.text import clean, columns, counts, duration, short
 from dagbok.events.codes import Code
@@ -232,3 +233,23 @@ def test_progress_is_told_when_something_changed(capsys: pytest.CaptureFixture[s
     now.silent = "owner not responding: process 7 has owned /data for 60 s and has been silent for 9 s"
     plain.tell()
     assert "owner not responding: process 7" in capsys.readouterr().err
+
+
+async def test_on_a_terminal_a_command_that_helps_stands_whole_above_the_live_line_and_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    now, looks = Standing(), asyncio.Semaphore(0)
+    now.nobody, now.command = ["pool 'there-0123456789'"], "dagbok up --import there.py --import here.py"
+
+    def trouble() -> str:
+        looks.release()
+        return ""
+
+    monkeypatch.setattr(now, "trouble", trouble)
+    with shown(Meter("f" * 32, now), quiet=False):
+        for _ in range(3):
+            await looks.acquire()
+    told = capsys.readouterr().err
+    assert told.count(f"no process serves pool 'there-0123456789': {now.command}\n") == 1
