@@ -28,10 +28,10 @@ def _close_connections(folder: Path) -> int:
     for found in gc.get_objects():
         if isinstance(found, sqlite3.Connection):
             try:
-                ((_, _, file),) = found.execute("PRAGMA database_list").fetchall()
-            except sqlite3.ProgrammingError:
-                continue  # closed
-            if file and Path(file).is_relative_to(folder):
+                files = [row[2] for row in found.execute("PRAGMA database_list").fetchall()]
+            except sqlite3.Error:
+                continue  # closed, or of another thread
+            if any(file and Path(file).is_relative_to(folder) for file in files):
                 found.close()
                 closed += 1
     return closed
