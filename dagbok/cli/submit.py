@@ -18,6 +18,7 @@ from dagbok.cli.module_file import as_file, load_all, pool_of
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.ownership import who_goes_on
 from dagbok.cli.quiet import only_json, quiet_logs
+from dagbok.cli.unserved import note_of
 from dagbok.events.budgets import Limits
 from dagbok.events.errors import Refused
 from dagbok.events.ids import run_id
@@ -56,7 +57,7 @@ def submit_file(
         say.out_json({"run": run, "resumed": known})
     else:
         say.out(run)
-        for line in (*notes, *who_goes_on(settings)):
+        for line in (*notes, *who_goes_on(settings), *note_of(pool_of(file), settings.data, file=file)):
             say.note(line)
     return 0
 

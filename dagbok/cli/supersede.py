@@ -8,15 +8,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from dagbok.agents.hosting.folder import DataFolder
-from dagbok.agents.hosting.serving import served_pools
 from dagbok.agents.workers.encode import encode_spec
 from dagbok.cli.control import send_command
 from dagbok.cli.entry import call_main
 from dagbok.cli.module_file import broken, load_file, pool_of
 from dagbok.cli.options import Output, Place
 from dagbok.cli.reading import Reading
-from dagbok.cli.unserved import nobody_serves
+from dagbok.cli.unserved import note_of
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
 from dagbok.events.run.commands import RunCommand, SupersedeTask
@@ -57,9 +55,7 @@ def supersede_task(
         return SupersedeTask(old.task, spec, revision)
 
     def notes(settings: Settings) -> Sequence[str]:
-        served = served_pools(DataFolder(settings.data))
-        idle = [] if served is None or goes_to[0] in served else goes_to[:1]
-        return nobody_serves(idle, settings.data, goes_to, known=[file] if file is not None else [])
+        return note_of(goes_to[0], settings.data, goes_to, file=file)
 
     done = f"superseded task {task} by {id}"
     return send_command(name, make, done, place, output, goes_on=True, told={"replacement": id}, notes=notes)

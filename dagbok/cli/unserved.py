@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.serving import served_pools
 from dagbok.cli.module_file import pool_of
 from dagbok.cli.reading import Reading
@@ -34,6 +35,13 @@ def unserved_pools(found: Reading, run: RunRow) -> frozenset[str]:
     if served is None:
         return frozenset()
     return frozenset(found.queries.pools(found.tenant, found.project, run.run, AT_WORK)) - served
+
+
+def note_of(pool: str, data: Path, beside: Iterable[str] = (), *, file: Path | None = None) -> Sequence[str]:
+    """What to say to who sends a task to a pool: nothing where somebody serves it. `file`: that may be the pool's."""
+    served = served_pools(DataFolder(data))
+    idle = [] if served is None or pool in served else [pool]
+    return nobody_serves(idle, data, beside, known=[file] if file is not None else [])
 
 
 def nobody_serves(
