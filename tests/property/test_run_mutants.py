@@ -11,7 +11,7 @@ from heapq import heappush
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from dagbok.agents.scheduler.decide import (
@@ -37,15 +37,17 @@ from tests.property.test_run_machine import RunMachine
 from tests.support.scale import scale
 
 UNTIL_FOUND = settings(
-    max_examples=1_000,
+    max_examples=200,
     stateful_step_count=60,
     deadline=None,
     database=None,
-    derandomize=True,
     phases=(Phase.generate,),
     report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
 )
+
+SEEDS = 40
+"""So many times 200 histories, unless one of them shows it."""
 
 
 class Observed(RunMachine):
@@ -125,8 +127,6 @@ MUTANTS: dict[str, tuple[object, str, object]] = {
 
 
 HIDDEN = (
-    "closed attempts cost nothing",
-    "any worker can be handed anything",
     "what is needed elsewhere is cancelled too",
     "children may name any verifier",
     "a task is skipped when one of its edges is not taken",
@@ -149,4 +149,10 @@ def test_the_machine_finds_a_retry_that_keeps_old_failures(monkeypatch: pytest.M
 
 def _is_found() -> None:
     with pytest.raises((AssertionError, StateBroken)):
-        run_state_machine_as_test(Observed, settings=UNTIL_FOUND)
+        _look_for_it()
+
+
+def _look_for_it() -> None:
+    """By seeds: which histories hypothesis takes by itself changes with every line of the machine."""
+    for number in range(SEEDS):
+        run_state_machine_as_test(seed(number)(Observed), settings=UNTIL_FOUND)
