@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dagbok.agents.workers.context import Candidate, TaskContext
     from dagbok.agents.workers.definitions import Registry, Verifier, Worker, verifier, worker
+    from dagbok.agents.workers.retry import Retry
     from dagbok.agents.workers.terminal import Terminal
     from dagbok.agents.workers.views import Artifacts, ArtifactView
     from dagbok.client import Dagbok
+    from dagbok.events.budgets import Limits
     from dagbok.events.codes import Code
     from dagbok.events.errors import DagbokError, Refused
-    from dagbok.events.run.values import Limits
     from dagbok.events.specs import Artifact, Outcome, TaskLimits, TaskSpec, Usage, Verdict
     from dagbok.events.when import When
     from dagbok.results import RunResult
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "dagbok.agents.workers.context": ("Candidate", "TaskContext"),
     "dagbok.agents.workers.definitions": ("Registry", "Verifier", "Worker", "verifier", "worker"),
+    "dagbok.agents.workers.retry": ("Retry",),
     "dagbok.agents.workers.terminal": ("Terminal",),
     "dagbok.agents.workers.views": ("Artifacts", "ArtifactView"),
     "dagbok.client": ("Dagbok",),
+    "dagbok.events.budgets": ("Limits",),
     "dagbok.events.codes": ("Code",),
     "dagbok.events.errors": ("DagbokError", "Refused"),
-    "dagbok.events.run.values": ("Limits",),
     "dagbok.events.specs": ("Artifact", "Outcome", "TaskLimits", "TaskSpec", "Usage", "Verdict"),
     "dagbok.events.when": ("When",),
     "dagbok.results": ("RunResult",),
@@ -48,6 +50,7 @@ __all__ = [
     "Outcome",
     "Refused",
     "Registry",
+    "Retry",
     "RunResult",
     "TaskContext",
     "TaskLimits",

@@ -1,50 +1,46 @@
-"""`Dagbok`: start runs, wait for them, steer them. The same methods whichever process decides, and whatever log is
-behind it."""
+"""`Dagbok`: start runs, wait for them (`looking.py`), steer them (`steering.py`). The same methods whichever process
+decides, and whatever log is behind it."""
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
-import structlog
-
-from dagbok import logs
 from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.ownership import ProjectorPlace
-from dagbok.agents.hosting.watching import Committed
+from dagbok.agents.hosting.serving import served_pools
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit, limit_by_tenant
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
+from dagbok.events.budgets import Limits
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
-from dagbok.events.ids import check_id, run_id, run_stream
-from dagbok.events.run.limits import raised
-from dagbok.events.run.values import FailurePolicy, Limits, Pinned
+from dagbok.events.ids import check_id, run_id
+from dagbok.events.run.values import FailurePolicy, Pinned
 from dagbok.events.specs import TaskSpec
+from dagbok.library_logs import log_as_library
+from dagbok.limiting import raising_command
+from dagbok.looking import Looking
 from dagbok.projections.snapshots.keeper import DUE_BYTES
-from dagbok.projections.task_graph.state import CLOSED_RUN, RunState, RunStatus
-from dagbok.results import RunResult, result_of, unserved_keys
+from dagbok.projections.task_graph.state import CLOSED_RUN
+from dagbok.results import RunResult, unserved_keys, waiting_pools
 from dagbok.starting import start_command
-from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT, Steering
-
-if TYPE_CHECKING:
-    from dagbok.listing import RunEvent, RunPage
-    from dagbok.projections.queries import Queries
-
-SETTLED = ("succeeded", "failed", "cancelled", "blocked")
+from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT
 
 
-class Dagbok(Steering):
-    """A handle on runs. `tenant` and `project` of each call say whose: of a foreign run nothing can be seen or
-    touched.
+class Dagbok(Looking):
+    """A handle on the runs of a data folder. Make one with `embedded`, and use it within its block, in its event loop:
+    else its coroutines raise `InvalidInput` (`usage`).
+
+    `tenant` and `project` of each call say whose run is meant, each 1 to 128 of the characters A-Z a-z 0-9 . _ -: of a
+    foreign run nothing can be seen or touched, it is `not_found` like one that never was.
 
     Several processes may have one on the same data folder, and each does all of this: one of them decides, and when it
-    ends, another does.
+    ends, another does. What a call has answered is on the disk, and stays after a crash of any process; a call that is
+    cancelled or cut off may have been decided or not, and made again it is decided once where it has a `key`.
     """
 
     @classmethod
@@ -75,10 +71,18 @@ class Dagbok(Steering):
         are sent or running at once while this process is the owner, a number for all or a function of the tenant; none:
         as many as there are places.
 
-        Raises what `EmbeddedHost` raises, and `InvalidInput` (`usage`) for a limit below 1.
+        `pool`: where tasks go that name none, and which this process serves. `user`: in whose name commands are sent;
+        it stands in the log.
+
+        Workers and verifiers run in this process: async ones in this event loop, others in threads. At the end of the
+        block they are cancelled, have 10 seconds to give way, and their attempts are open again for others; nothing is
+        counted against the tasks.
+
+        Raises `InvalidInput` (`invalid_spec`) when two definitions have one key, and (`usage`) for a `tenant_limit`
+        below 1; `FolderBusy` for `own="must"`; `StorageFailed`, `LogCorrupt`, `LogLost` or `FormatTooNew` when the
+        folder or its log cannot be used; on a network file system the code is `network_filesystem`.
         """
-        if not structlog.is_configured():
-            logs.configure("warning")  # a library is quiet until its program says otherwise
+        log_as_library()
         registry = Registry()
         for definition in definitions:
             if isinstance(definition, ModuleType):
@@ -112,7 +116,7 @@ class Dagbok(Steering):
         max_depth: int = 8,
         max_decompositions: int = 1,
     ) -> RunResult:
-        """Start a run and wait for its end: see `start` and `wait`."""
+        """Start a run and wait until it is settled: `start`, then `wait`, with what they guarantee and raise."""
         run = await self.start(
             task,
             tenant=tenant,
@@ -137,11 +141,22 @@ class Dagbok(Steering):
         max_depth: int = 8,
         max_decompositions: int = 1,
     ) -> str:
-        """Start a run and return its id. With several tasks, those that no other depends on are its roots.
+        """Start a run and return its id (32 hex digits), as soon as it is surely in the log. With several tasks, those
+        that no other depends on are its roots; the run succeeds when all roots are verified or skipped.
 
-        The same `key` names the same run of the project: starting it again changes nothing, and raises `Refused`
-        (`config_mismatch`) when tasks or pinned values differ; `limits` that are higher than those of the run are
-        raised. The run is bound to all verifiers of this program.
+        `key`: names the run within its project; none: a new run each time. Starting a run again under its key changes
+        nothing and returns its id, and raises `Refused` (`config_mismatch`) when tasks or pinned values differ. Of
+        `limits`, those that are named and higher than those of the run are raised, and set where it has none (see
+        `set_limits`); higher ones of the run stay.
+
+        The run is bound to all verifiers of this program, each with its version and the digest of its `config`.
+        `failure_policy`: whether other branches go on when a task has failed ("continue_independent"), or the run ends
+        ("fail_fast"). `max_depth`: so many levels of decomposition below a first task; `max_decompositions`: so many
+        times one task may decompose.
+
+        Raises `InvalidInput` (`invalid_spec`) for a tenant or project that is no id, or a value that is no JSON;
+        `Refused` for a graph that cannot be: `cycle`, `unknown_dependency`, `idempotency_conflict` (two tasks of one
+        id), `invalid_spec`, `verifier_unavailable`, `budget_exhausted` (larger than its limits); and as `wait` does.
         """
         check_id("tenant", tenant)
         check_id("project", project)
@@ -159,138 +174,32 @@ class Dagbok(Steering):
             await self._raise_limits(run, limits, tenant, project)
         return run
 
-    async def wait(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
-        """The result once the run succeeded, failed or was cancelled, or is blocked until a person acts."""
-        settled: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
-
-        def look(found: RunState, _: Sequence[Committed]) -> None:
-            if found.status not in SETTLED or settled.done():
-                return
-            try:
-                settled.set_result(result_of(found, self._host.reader))
-            except Exception as error:  # of the caller's, not of the owner that tells
-                settled.set_exception(error)
-
-        unwatch = self._host.watch(run_stream(run), look)
-        try:
-            async with self._confirmed(run, tenant, project) as found:
-                if found.status in SETTLED:
-                    return result_of(found, self._host.reader)
-            return await self._host.first(_result(settled))
-        finally:
-            unwatch()
-
-    async def result(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
-        """The run as it stands now, confirmed. Raises `Refused` (`not_found`)."""
-        async with self._confirmed(run, tenant, project) as found:
-            return result_of(found, self._host.reader)
-
-    async def events(
-        self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, after: int = 0
-    ) -> AsyncIterator[RunEvent]:
-        """The events of a run with a number above `after`, each once and in order: those that are there, then what
-        follows, until the run is settled (see `wait`). Raises `Refused` (`not_found`).
-
-        Whoever stops goes on later with the last number that he has seen. Leave the iterator by `contextlib.aclosing`
-        when you do not read it to its end.
-        """
-        from dagbok.following import EventFeed
-
-        feed: EventFeed | None = None
-
-        def told(found: RunState, committed: Sequence[Committed]) -> None:
-            if feed is not None:
-                feed.told(found, committed)
-
-        unwatch = self._host.watch(run_stream(run), told)
-        try:
-            async with self._confirmed(run, tenant, project) as found:
-                feed = EventFeed(found, after, SETTLED, self._fresh)
-            async for event in feed.read(self._first):
-                yield event
-        finally:
-            unwatch()
-
-    async def list_runs(
-        self,
-        *,
-        tenant: str = DEFAULT_TENANT,
-        project: str | None = DEFAULT_PROJECT,
-        status: RunStatus | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> RunPage:
-        """The runs of a project of the tenant, or with None of all its projects, the newest first, at most `limit`.
-        `cursor`: that of the page before. Raises `InvalidInput` (`usage`) when it is none."""
-        from dagbok.listing import RunPage, cursor_of, read_cursor, summary_of
-
-        behind = None if cursor is None else read_cursor(cursor)
-        queries = await self._fresh()
-        rows = await asyncio.to_thread(
-            queries.list_runs, tenant, project, limit=limit + 1, status=status, behind=behind
-        )
-        more = len(rows) > limit
-        return RunPage([summary_of(row) for row in rows[:limit]], cursor_of(rows[limit - 1]) if more else None)
-
-    def progress(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Mapping[str, int]:
-        """Tasks per status, to be shown: what was just decided may still be on its way to the disk. Raises `Refused`
-        (`not_found`)."""
-        return {status: count for status, count in self._find(run, tenant, project).counts.items() if count}
-
-    def status(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunStatus | None:
-        """How the run stands, to be shown, as in `progress`; None when this tenant and project have none of this id."""
-        try:
-            return self._find(run, tenant, project).status
-        except Refused:
-            return None
-
     def unserved(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Sequence[str]:
-        """The keys that open attempts wait for and that no process knows: `worker 'x'`, `verifier 'y'`."""
-        return unserved_keys(self._find(run, tenant, project))
+        """What open attempts wait for and nobody has: keys that no process knows (`worker 'x'`, `verifier 'y'`), and
+        pools that no process serves (`pool 'z'`).
+        To be shown, as `progress`. Raises `Refused` (`not_found`)."""
+        found = self._find(run, tenant, project)
+        pools = waiting_pools(found)
+        served = served_pools(self._host.folder) if pools else None
+        idle = [] if served is None else sorted(pools - served)
+        return [*unserved_keys(found), *[f"pool {pool!r}" for pool in idle]]
 
     @property
     def host(self) -> EmbeddedHost:
-        """The host, for programs that add actors of their own to it."""
+        """The host, for programs that add actors of their own to it. Its parts are no public interface."""
         return self._host
 
     async def _raise_limits(self, run: str, wanted: Limits, tenant: str, project: str) -> None:
-        """A run that was there may have lower limits: raise those, and leave the others."""
+        """A run that was there may have lower limits, or none: raise or set those that are named."""
         while True:
             async with self._confirmed(run, tenant, project) as found:
-                now, closed = found.limits, found.status in CLOSED_RUN
-            larger = raised(now, wanted)
-            if closed or larger == now:
+                command = None if found.status in CLOSED_RUN else raising_command(found.limits, wanted)
+            if command is None:
                 return
             try:
-                await self.set_limits(run, larger, tenant=tenant, project=project)
+                await self._send(run, command, tenant, project)
                 return
             except Refused as error:
                 # Somebody else has raised them since, or the run has ended.
                 if error.code not in (Code.CONFIG_MISMATCH, Code.RUN_CLOSED):
                     raise
-
-    def _find(self, run: str, tenant: str, project: str) -> RunState:
-        """The run as it is in memory, or a copy of it: nothing that readers do may move it."""
-        return _mine(self._host.find(run_stream(run)), run, tenant, project)
-
-    @asynccontextmanager
-    async def _confirmed(self, run: str, tenant: str, project: str) -> AsyncIterator[RunState]:
-        """The run when everything in it is surely in the log."""
-        async with self._host.confirmed(run_stream(run)) as found:
-            yield _mine(found, run, tenant, project)
-
-    async def _fresh(self) -> Queries:
-        return await self._host.first(self._host.tables.fresh())
-
-    async def _first(self, wanted: Coroutine[object, object, bool]) -> bool:
-        return await self._host.first(wanted)
-
-
-def _mine(found: RunState | None, run: str, tenant: str, project: str) -> RunState:
-    if found is None or not found.exists or (found.tenant, found.project) != (tenant, project):
-        raise Refused(Code.NOT_FOUND, f"there is no run {run} in {tenant}/{project}")
-    return found
-
-
-async def _result(future: asyncio.Future[RunResult]) -> RunResult:
-    return await future

@@ -10,6 +10,7 @@ from typing import Any, Final
 from dagbok.agents.scheduler.decide.judges import judge_of
 from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.agents.workers.views import Artifacts, ArtifactView
+from dagbok.events.budgets import Limits, limits_in_force
 from dagbok.events.envelope import Input
 from dagbok.events.run.values import ArtifactRef, Usage
 from dagbok.projections.artifacts.scope import Scope
@@ -21,8 +22,12 @@ READ_AHEAD_BYTES: Final = 64 * 1024
 @dataclass(frozen=True)
 class RunResult:
     """`roots`: the published artifacts of each root that is verified. `failed`, `blocked`, `cancelled`: tasks with
-    their codes. `code`: why the run failed or is blocked; none when it did not and is not. `usage`: what all attempts
-    used so far. `last_event`: the number of the last event, for `Dagbok.events(after=)`."""
+    their codes. `code`: why the run failed or is blocked; none when it did not and is not. `last_event`: the number of
+    the last event, for `Dagbok.events(after=)`.
+
+    `limits`: those in force. What counts against them: `usage` is what ended attempts used or were charged, `reserved`
+    what open ones may use, `artifact_bytes` what candidates handed over; the wall time began at `started_ms`.
+    `started_ms`, `closed_ms` (none while the run is not over): since 1970, by the clock of the log."""
 
     run: str
     status: RunStatus
@@ -34,6 +39,11 @@ class RunResult:
     cancelled: Mapping[str, str]
     code: str | None
     usage: Usage
+    reserved: Usage
+    artifact_bytes: int
+    limits: Limits
+    started_ms: int
+    closed_ms: int | None
     last_event: int
 
     @property
@@ -87,6 +97,11 @@ def result_of(run: RunState, reader: ArtifactReader) -> RunResult:
         cancelled=dict(run.cancelled),
         code=run.blocked_by or run.failed_by or None,
         usage=run.spent,
+        reserved=run.reserved,
+        artifact_bytes=run.artifact_bytes,
+        limits=limits_in_force(run.limits),
+        started_ms=run.started_ms,
+        closed_ms=run.closed_ms or None,
         last_event=run.stream_seq,
     )
 
@@ -104,3 +119,9 @@ def unserved_keys(run: RunState) -> list[str]:
         else:
             found.add(f"verifier {judge_of(run, node)!r}")
     return sorted(found)
+
+
+def waiting_pools(run: RunState) -> set[str]:
+    """The pools in which open attempts of the run wait that nobody has claimed."""
+    waiting = [run.tasks[task] for task in run.active]
+    return {node.spec.pool for node in waiting if node.attempt is not None and node.attempt.claim is None}

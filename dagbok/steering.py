@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from typing import Unpack
+
+import msgspec
 
 from dagbok.agents.hosting.embedded import EmbeddedHost
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.encode import encode_spec
+from dagbok.events.budgets import LimitChanges, Limits
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
@@ -21,20 +25,33 @@ from dagbok.events.run.commands import (
     ResumeRun,
     RetryTask,
     RunCommand,
-    SetLimits,
     SupersedeTask,
 )
-from dagbok.events.run.values import FailurePolicy, Limits, VerifierPin
+from dagbok.events.run.values import FailurePolicy, VerifierPin
 from dagbok.events.specs import TaskSpec
+from dagbok.limiting import limits_command
 from dagbok.sending import client_command
 
 DEFAULT_TENANT = "local"
 DEFAULT_PROJECT = "default"
 
 
+class Superseded(Answer, frozen=True, kw_only=True):
+    """The answer to `supersede`. `replacement`: the id of the task that stands in the place of the old one."""
+
+    replacement: str
+
+
 class Steering:
-    """Every method raises `Refused` with the reason when the command is refused; of a foreign run, as of one that is
-    not there, `not_found`."""
+    """Each method sends one command and returns when it is decided and surely in the log, with an `Answer`: `at`, the
+    place of the decision in the log (partition, offset), and `events`, the types of the events that came of it. The
+    command is sent until it is answered, and decided once.
+
+    `reason` and `note` are kept in the log. Every method raises `Refused` when the command is refused, and then nothing
+    has changed: `not_found` for a run or task that is not there or is foreign, `run_closed` for a run that has ended,
+    `version_conflict` when the run or the task does not stand so that this could be done. It raises as `Dagbok.wait`
+    does when this process cannot go on.
+    """
 
     def __init__(self, host: EmbeddedHost, registry: Registry, *, pool: str, user: str) -> None:
         """`registry`: whose verifiers runs are bound to; `pool`: where tasks go that name none; `user`: in whose name
@@ -44,37 +61,44 @@ class Steering:
     async def pause(
         self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
     ) -> Answer:
-        """No attempt starts until `resume`; what runs may finish."""
+        """No attempt starts until `resume`; what runs may finish, and its results count. Refused (`version_conflict`)
+        when it is paused."""
         return await self._send(run, PauseRun(reason), tenant, project)
 
     async def resume(
         self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
     ) -> Answer:
-        """Go on after `pause`."""
+        """Go on after `pause`. Refused (`version_conflict`) when it is not paused: of a blocked run, `resolve` the
+        tasks."""
         return await self._send(run, ResumeRun(reason), tenant, project)
 
     async def cancel(
         self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
     ) -> Answer:
-        """End the run: its attempts are closed, its open tasks cancelled; `wait` returns a result that says so."""
+        """End the run for good: its attempts are closed, its open tasks cancelled; what is verified stays published.
+        `wait` returns a result that says so, and what workers return later is dropped."""
         return await self._send(run, CancelRun(reason), tenant, project)
 
     async def cancel_task(
         self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
     ) -> Answer:
-        """End one branch: the task and what was created below it, as far as nothing else waits for that."""
+        """End one branch: the task and what was created below it, as far as nothing else waits for that. Whatever waits
+        for the task itself cannot go on, until another one is put in its place (`supersede`). Refused
+        (`version_conflict`) when the task has ended."""
         return await self._send(run, CancelTask(task, reason), tenant, project)
 
     async def resolve(
         self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, note: str = ""
     ) -> Answer:
-        """A blocked task may run again; `note` reaches its worker."""
+        """A blocked task goes on; `note` reaches its worker (`TaskContext.problem`). Refused (`version_conflict`) when
+        it is not blocked; of a run that is blocked by a limit, `set_limits`."""
         return await self._send(run, ResolveBlock(task, note), tenant, project)
 
     async def retry(
         self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, note: str = ""
     ) -> Answer:
-        """A failed task runs again, with all its attempts; a run that failed goes on. `note` reaches its worker."""
+        """A failed task runs again, with all its attempts; a run that failed goes on. `note` reaches its worker
+        (`TaskContext.problem`). Refused (`version_conflict`) when it has not failed."""
         return await self._send(run, RetryTask(task, note), tenant, project)
 
     async def supersede(
@@ -86,14 +110,19 @@ class Steering:
         tenant: str = DEFAULT_TENANT,
         project: str = DEFAULT_PROJECT,
         expected_graph_revision: int | None = None,
-    ) -> Answer:
+    ) -> Superseded:
         """Put another task in the place of one that is not verified: those that wait for the old one wait for it.
 
-        A replacement without an id gets a fresh one. `expected_graph_revision`: refuse (`version_conflict`) when the
-        graph has changed since.
+        A replacement without an id gets a fresh one; the answer names it. `expected_graph_revision`: refuse
+        (`version_conflict`) when the graph has changed since.
+
+        Refused: `version_conflict` when the task is verified, skipped or superseded already, `idempotency_conflict`
+        when the id is taken, `weaker_verifier`, and the codes of `Dagbok.start` for a graph that cannot be. Raises
+        `InvalidInput` (`invalid_spec`) for a value that is no JSON.
         """
         spec = encode_spec(replacement, derived_id=secrets.token_hex(16), pool=self._pool)
-        return await self._send(run, SupersedeTask(task, spec, expected_graph_revision), tenant, project)
+        answer = await self._send(run, SupersedeTask(task, spec, expected_graph_revision), tenant, project)
+        return Superseded(**msgspec.structs.asdict(answer), replacement=spec.id)
 
     async def amend(
         self,
@@ -110,16 +139,35 @@ class Steering:
         """Change what the run is bound to, on record; what is not named stays as it is.
 
         `verifiers`: by key, what the run is bound to from now on; `pins` has those of this program. Reviews that run
-        under a verifier that changes begin anew.
+        under a verifier that changes begin anew. `failure_policy`, `max_depth`, `max_decompositions`: see
+        `Dagbok.start`.
+
+        Refused: `version_conflict` when all of it is so already, `config_mismatch` when a verifier would not judge any
+        more what it did, `invalid_spec` for a number that is none.
         """
         command = AmendRun(dict(verifiers or {}), failure_policy, max_depth, max_decompositions, reason)
         return await self._send(run, command, tenant, project)
 
     async def set_limits(
-        self, run: str, limits: Limits, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT
+        self,
+        run: str,
+        limits: Limits | None = None,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        project: str = DEFAULT_PROJECT,
+        **changes: Unpack[LimitChanges],
     ) -> Answer:
-        """Raise limits; none may become smaller."""
-        return await self._send(run, SetLimits(limits), tenant, project)
+        """Raise limits by name, or set those that the run does not have: `set_limits(run, max_tokens=20_000)`. The
+        others stay.
+
+        `limits`: the same in one value; what it does not name, or names as None, stays as well. A run that was blocked
+        by a limit goes on.
+
+        Raises `Refused` when one would become smaller (`config_mismatch`), or when one that the run does not have would
+        begin below what is used and reserved (`budget_exhausted`); `InvalidInput` (`usage`) when none is named, or one
+        twice; `pydantic.ValidationError` for what is no number of a limit.
+        """
+        return await self._send(run, limits_command(limits, changes), tenant, project)
 
     def pins(self, *keys: str) -> Mapping[str, VerifierPin]:
         """The verifiers of this program as a run can be bound to them; of these keys, or all. Raises `Refused`

@@ -6,41 +6,25 @@ The log has its own form of each (`events/run/values.py`); `agents/workers/encod
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Context, Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from dagbok.events.canonical import canonical
 from dagbok.events.codes import Code
+from dagbok.events.numbers import MAX_COUNT, Cost, Integer, Seconds
 from dagbok.events.run.values import VerdictWord
 from dagbok.events.when import When
 from dagbok.events.written import TITLE, JsonValue, Key, TaskId, Written
 
-_EXACT, _SMALLEST = Context(prec=36), Decimal("1e-18")
-
-
-def _amount(value: Decimal | str) -> str:
-    try:
-        amount = Decimal(value)
-    except ArithmeticError:
-        raise ValueError("no decimal number") from None
-    if not amount.is_finite() or not 0 <= amount < 10**18:
-        raise ValueError("not within 0 and 10**18")
-    exact = amount.quantize(_SMALLEST, context=_EXACT)
-    if exact != amount:
-        raise ValueError("more than 18 digits behind the point")
-    return format(exact.copy_abs().normalize(_EXACT), "f")
-
 
 class Usage(Written, title=TITLE + "Usage"):
     """What an attempt used, as its worker counts it: `tokens`, and `cost` as a decimal number in the currency of
-    whoever reads it (not negative, up to 18 digits before the point and 18 behind it)."""
+    whoever reads it (text, a `Decimal` or an integer, never a float; not negative, up to 18 digits before the point and
+    18 behind it)."""
 
-    tokens: int = Field(default=0, ge=0, le=2**53)
-    cost: Decimal | str = "0"
-
-    _exact = field_validator("cost")(_amount)
+    tokens: Integer = Field(default=0, ge=0, le=MAX_COUNT)
+    cost: Cost = "0"
 
 
 class TaskLimits(Written, title=TITLE + "TaskLimits"):
@@ -52,12 +36,10 @@ class TaskLimits(Written, title=TITLE + "TaskLimits"):
       artifacts of dependencies. More blocks the task (`context_overflow`); nothing is ever cut.
     """
 
-    tokens: int = Field(default=0, ge=0, le=2**53)
-    cost: Decimal | str = "0"
-    context_bytes: int | None = Field(default=None, gt=0, le=2**53)
-    context_artifacts: int | None = Field(default=None, gt=0, le=2**53)
-
-    _exact = field_validator("cost")(_amount)
+    tokens: Integer = Field(default=0, ge=0, le=MAX_COUNT)
+    cost: Cost = "0"
+    context_bytes: Integer | None = Field(default=None, gt=0, le=MAX_COUNT)
+    context_artifacts: Integer | None = Field(default=None, gt=0, le=MAX_COUNT)
 
 
 class TaskSpec(Written, title=TITLE + "TaskSpec"):
@@ -89,10 +71,10 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
     metadata: JsonValue = None
     proposal_verifier: Key | None = None
     pool: Key | None = None
-    priority: int = Field(default=0, ge=-(2**31), lt=2**31)
-    timeout_s: float | None = Field(default=None, gt=0, le=10**8)
-    lease_s: float = Field(default=60.0, ge=0.05, le=10**6)
-    max_attempts: int | None = Field(default=None, gt=0, le=1000)
+    priority: Integer = Field(default=0, ge=-(2**31), lt=2**31)
+    timeout_s: Seconds | None = Field(default=None, gt=0, le=10**8)
+    lease_s: Seconds = Field(default=60.0, ge=0.05, le=10**6)
+    max_attempts: Integer | None = Field(default=None, gt=0, le=1000)
     child_verifiers: tuple[Key, ...] | None = None
     limits: TaskLimits | None = None
 
@@ -129,7 +111,7 @@ class Outcome(Written, title=TITLE + "Outcome"):
     reuse: tuple[TaskId, ...] = ()
     rationale: str = ""
     composition_contract: JsonValue = None
-    expected_graph_revision: int | None = None
+    expected_graph_revision: Integer | None = None
     reason: str = ""
     usage: Usage | None = None
 

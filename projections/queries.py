@@ -120,6 +120,18 @@ class Queries:
                 raise self._tables.damaged(f"task {row.task} came of {row.parent}, which is not there")
         return first
 
+    def pools(self, tenant: str, project: str, run: str, statuses: Sequence[TaskStatus] | None = None) -> list[str]:
+        """The pools of the tasks of a run, or of those with one of these statuses, in order."""
+        if not _is_unicode(tenant, project, run):
+            return []
+        with self._tables.reading() as connection:
+            session = self._tables.live(connection, self._tables.view_of(TaskRow))
+            columns = session.columns(TaskRow)
+            where = [*_mine(columns, tenant, project), columns["run"] == run]
+            where += [] if statuses is None else [columns["status"].in_(statuses)]
+            found = connection.execute(sa.select(columns["pool"]).distinct().where(*where).order_by(columns["pool"]))
+            return [str(pool) for (pool,) in found]
+
     def edges(
         self, tenant: str, project: str, run: str, task: str | None = None, *, conditional: bool = False
     ) -> list[EdgeRow]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dagbok.agents.hosting.heads import check_log
+from dagbok.agents.hosting.heads import check_log, check_not_lost
 from dagbok.agents.hosting.unfit import check_folder, check_plain
 from dagbok.events.codes import Code
 from dagbok.events.errors import StorageFailed
@@ -89,6 +89,12 @@ class DataFolder:
         """Held by the process that decides."""
         return self.root / "scheduler.lock"
 
+    def has_log(self) -> bool:
+        """Whether there is a log to read; changes nothing. Raises `LogLost` when it is gone, but what came of it is
+        there. Blocks, microseconds."""
+        check_not_lost(self.log, self.tables, self.queue, self.snapshots, self.artifacts, PARTITION)
+        return self.log.is_file()
+
     def prepare(self) -> None:
         """Create what is missing, and look at what is there. Raises `StorageFailed` when the folder is not fit to be
         used, with advice (something odd in the place of a file, no right to write, a network), and `LogLost` when the
@@ -102,7 +108,7 @@ class DataFolder:
         for database in (self.log, self.tables):
             for path in (database, *(database.with_name(database.name + ending) for ending in SIDE_FILES)):
                 check_plain(path)
-        check_log(self.log, self.tables, self.snapshots, self.artifacts, PARTITION)
+        check_log(self.log, self.tables, self.queue, self.snapshots, self.artifacts, PARTITION)
 
 
 def filesystem_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:

@@ -14,8 +14,9 @@ from dagbok.events.log.sqlite import SqliteLog
 
 @asynccontextmanager
 async def open_fresh_queries(folder: DataFolder) -> AsyncIterator[LazyTables]:
-    """Open a folder that is there; raises `Refused` (`not_found`) when it has no log, else like `Tables.open`."""
-    if not folder.log.is_file():
+    """Open a folder that is there; raises `Refused` (`not_found`) when it has no log, `LogLost` when it had one,
+    else like `Tables.open`."""
+    if not folder.has_log():
         raise Refused(Code.NOT_FOUND, f"{folder.root} is no data folder: it has no log", advice="name an existing one")
     log = SqliteLog.open(folder.log)
     tables = LazyTables(folder, log)

@@ -7,7 +7,7 @@ one: to go on with it would decide anew, without a word, what is decided and may
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -37,22 +37,35 @@ class Head(NamedTuple):
     offset: int
 
 
-def check_log(log: Path, tables: Path, snapshots: Path, artifacts: Path, partition: int) -> None:
+def check_log(log: Path, tables: Path, queue: Path, snapshots: Path, artifacts: Path, partition: int) -> None:
     """Raise `LogLost` when the log is gone, or is not the one that the tables and snapshots were built from (blocking).
 
     What cannot be read here says nothing here: whoever needs it will complain.
     """
-    # In this order: the log is made before anything that is built from it, and only grows.
+    # In this order: the log is made before anything that comes of it, and only grows.
     heads = [*_of_snapshots(snapshots, partition), *_of_tables(tables, partition)]
-    remains = [path for path in (tables, log.with_name(log.name + "-wal")) if _has_content(path)]
-    remains += [head.where for head in heads if head.where != tables]
-    remains += [artifacts] if any(artifacts.iterdir()) else []
+    _check_is_there(log, _remains(log, (tables, queue), artifacts, heads))
     if _has_content(log, SMALLEST_DATABASE):
         _check_heads(log, heads)
-    elif remains:
-        beside = ", ".join(sorted({path.name for path in remains}))
+
+
+def check_not_lost(log: Path, tables: Path, queue: Path, snapshots: Path, artifacts: Path, partition: int) -> None:
+    """Raise `LogLost` when the log is gone and something that came of it is not, for whoever only reads (blocking).
+    Says nothing of a log that is there."""
+    if not _has_content(log, SMALLEST_DATABASE):
+        _check_is_there(log, _remains(log, (tables, queue), artifacts, list(_of_snapshots(snapshots, partition))))
+
+
+def _remains(log: Path, databases: Sequence[Path], artifacts: Path, heads: Sequence[Head]) -> set[str]:
+    found = {path.name for path in (*databases, log.with_name(log.name + "-wal")) if _has_content(path)}
+    found |= {head.where.name for head in heads if head.where not in databases}
+    return found | ({artifacts.name} if artifacts.is_dir() and any(artifacts.iterdir()) else set())
+
+
+def _check_is_there(log: Path, remains: set[str]) -> None:
+    if remains and not _has_content(log, SMALLEST_DATABASE):
         raise LogLost(
-            f"{log} is gone, but what was built from it is there ({beside})",
+            f"{log} is gone, but what came of it is there ({', '.join(sorted(remains))})",
             advice=f"bring it back from a backup; to begin anew on purpose, move {log.parent} away",
         )
 

@@ -7,6 +7,7 @@ import os
 import stat
 import threading
 import weakref
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -26,12 +27,13 @@ _HOLDER_BYTES: Final = 4_096
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Who holds a lock, as written into its file: process id of the system and of dagbok, and since when (ms since
-    1970)."""
+    """Who holds a lock, as written into its file: process id of the system and of dagbok, since when (ms since 1970),
+    and which pools it serves, if it has said so."""
 
     pid: int
     process: str
     since_ms: int
+    pools: tuple[str, ...] | None = None
 
 
 _held: Final[weakref.WeakSet[FileLock]] = weakref.WeakSet()
@@ -49,6 +51,7 @@ class FileLock:
     def __init__(self, path: Path, process: str) -> None:
         self._path, self._process = path, process
         self._file: int | None = None
+        self._since_ms = 0
 
     @property
     def held(self) -> bool:
@@ -71,13 +74,22 @@ class FileLock:
         except OSError as error:
             os.close(file)
             raise cannot_use(self._path, error) from error
-        holder = msgspec.json.encode(Holder(os.getpid(), self._process, system_ms()))
-        with suppress(OSError):  # on a full disk, say: who holds it is for people, the lock is held all the same
-            os.ftruncate(file, 0)
-            os.pwrite(file, holder, 0)
+        self._since_ms = system_ms()
+        self._write(file, None)
         self._file = file
         _held.add(self)
         return True
+
+    def say(self, pools: Iterable[str]) -> None:
+        """Write into the file of a lock that is held which pools its process serves."""
+        if self._file is not None:
+            self._write(self._file, tuple(pools))
+
+    def _write(self, file: int, pools: tuple[str, ...] | None) -> None:
+        holder = msgspec.json.encode(Holder(os.getpid(), self._process, self._since_ms, pools))
+        with suppress(OSError):  # on a full disk, say: who holds it is for people, the lock is held all the same
+            os.ftruncate(file, 0)
+            os.pwrite(file, holder, 0)
 
     def release(self) -> None:
         """Give it back. Idempotent."""
@@ -155,6 +167,10 @@ class ProcessLocks:
     def acquire(self) -> None:
         """Say that this process lives."""
         self._own.try_acquire()
+
+    def serves(self, pools: Iterable[str]) -> None:
+        """Say which pools this process serves, for people who wonder why a task waits."""
+        self._own.say(pools)
 
     def release(self) -> None:
         """This process is about to end in good order."""

@@ -63,7 +63,9 @@ class Membership:
 
     def work(self, pools: Iterable[str], services: Services) -> None:
         """Serve pools."""
-        self.workers.start(pools)
+        served = tuple(pools)
+        self.locks.serves(served)
+        self.workers.start(served)
         for service in self.workers.services:
             services.watch(service)
 

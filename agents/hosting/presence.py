@@ -49,7 +49,7 @@ class OwnerSeen(msgspec.Struct, frozen=True):
 def look_at_owner(folder: DataFolder) -> OwnerSeen:
     """Look, without waiting and without taking anything."""
     path = folder.scheduler_lock
-    if not _is_locked(path):
+    if not is_locked(path):
         return OwnerSeen("none", str(folder.root))
     try:
         holder = msgspec.json.decode(path.read_bytes(), type=Holder)
@@ -77,7 +77,7 @@ async def beat(folder: DataFolder) -> None:
         await asyncio.sleep(BEAT_S)
 
 
-def _is_locked(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Whether somebody holds the lock on a file. It is tried for sharing, for microseconds: whoever tries to take it at
     that moment tries again."""
     try:

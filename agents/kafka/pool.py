@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 
 import msgspec
@@ -48,10 +48,13 @@ class PoolIntake:
             await asyncio.shield(starting)
             await self._app.wait_until_stopped()
         finally:
-            # Half started it could not be stopped: a thread of its reader would stay.
-            await asyncio.gather(starting, return_exceptions=True)
-            await self._app.stop()
+            await _surely(self._leave(starting))
         raise LogError(f"the reader of pool {self._pool} ended: {self._app.crash_reason!r}")
+
+    async def _leave(self, starting: asyncio.Future[None]) -> None:
+        """Half started, Faust could not be stopped: a thread of its reader would stay."""
+        await asyncio.gather(starting, return_exceptions=True)
+        await self._app.stop()
 
     def _read(self, name: str, lane: Lane, intake: LaneIntake) -> None:
         topic = self._app.topic(name, value_type=bytes, value_serializer="raw", key_serializer="raw", allow_empty=True)
@@ -73,6 +76,20 @@ class PoolIntake:
             event.ack()
             return
         await intake.offer(dispatch, _acknowledging(event))
+
+
+async def _surely(ending: Coroutine[object, object, None]) -> None:
+    """To its end, however often the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(ending)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 def _acknowledging(event: EventT[bytes]) -> Callable[[], object]:

@@ -55,6 +55,7 @@ class Scheduler:
         self._process, self._snapshot_bytes, self._tenant_limit = process, snapshot_bytes, tenant_limit
         self._thread = LoopThread("kafka-slots")
         self._deciding: dict[int, Deciding] = {}
+        self._moved = asyncio.Condition()
         self.group = Group(
             settings,
             settings.prefix + COMMANDS,
@@ -76,6 +77,12 @@ class Scheduler:
     def deciding(self, partition: int) -> Deciding | None:
         """What decides for a partition here; none when that is not this process, or it folds still."""
         return self._deciding.get(partition)
+
+    async def owned(self, partition: int) -> Deciding:
+        """Wait until this process decides for a partition."""
+        async with self._moved:
+            await self._moved.wait_for(lambda: partition in self._deciding)
+        return self._deciding[partition]
 
     async def _hold(self, partition: int) -> None:
         pause_s = FIRST_PAUSE_S
@@ -118,7 +125,9 @@ class Scheduler:
         try:
             await deciding.begin()
             deciding.go_on()
-            self._deciding[partition] = deciding
+            async with self._moved:
+                self._deciding[partition] = deciding
+                self._moved.notify_all()
             logger.info("partition.owned", partition=partition, process=self._process)
             raise await asyncio.shield(failure)
         finally:

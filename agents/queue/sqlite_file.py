@@ -147,6 +147,8 @@ class QueueFile:
 
     def is_damage(self, error: BaseException) -> bool:
         """Whether only a new file helps."""
+        if isinstance(error, sqlite3.ProgrammingError):
+            return True  # something in this process has closed the connection
         return isinstance(error, FAILURES) and isinstance(explain(error, self._path), LogCorrupt)
 
     def _connection(self) -> sqlite3.Connection:

@@ -14,17 +14,19 @@ from dagbok.agents.tracing.switch import Around, around_attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.definitions import PURE_GRACE_S, Verifier, Worker
+from dagbok.agents.workers.edges import warn_of_idle_conditions
 from dagbok.agents.workers.encode import encode_failure, encode_outcome, encode_report, encode_usage
 from dagbok.agents.workers.held import Held
 from dagbok.agents.workers.holdings import Holdings
 from dagbok.agents.workers.outbox import OnAnswer
 from dagbok.agents.workers.reader import ArtifactReader, scope_of
+from dagbok.agents.workers.retry import retry_after_ms
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Dispatch
 from dagbok.events.errors import StorageFailed
 from dagbok.events.run.amounts import plus
 from dagbok.events.run.commands import FailAttempt, RunCommand, SubmitOutcome, SubmitVerdict
-from dagbok.events.run.values import Failure, OutcomeData
+from dagbok.events.run.values import Decompose, Failure, OutcomeData
 from dagbok.events.specs import Outcome
 
 logger = structlog.get_logger(__name__)
@@ -114,6 +116,8 @@ class Attempts:
         reach(FUNCTION_DONE)
         encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
         encoded = await self._stored(held, encode, is_large=_is_large(outcome))
+        if isinstance(encoded, Decompose):
+            warn_of_idle_conditions(encoded.tasks, run=dispatch.run, task=dispatch.task)
         usage = plus(encode_usage(outcome), held.context.used)
         return SubmitOutcome(dispatch.task, dispatch.epoch, held.claim, dispatch.input_hash, encoded, usage)
 
@@ -160,10 +164,10 @@ class Attempts:
         # The event keeps the traceback; a log line of every failure would drown the others.
         said = f"{failure.type}: {failure.message[:200]}"
         logger.info("attempt.failed", **held.ids, key=held.dispatch.key, error=said)
-        self._send_failure(held, failure, partial(self._answered, held))
+        self._send_failure(held, failure, partial(self._answered, held), retry_after_ms(error))
 
-    def _send_failure(self, held: Held, failure: Failure, on_answer: OnAnswer) -> None:
-        command = FailAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, failure, held.context.used)
+    def _send_failure(self, held: Held, failure: Failure, on_answer: OnAnswer, after_ms: int = 0) -> None:
+        command = FailAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, failure, held.context.used, after_ms)
         self._holdings.submit(held, command, self._holdings.next_id(), on_answer)
 
     def _answered(self, held: Held, answer: Answer) -> None:

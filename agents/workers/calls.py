@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from dagbok.agents.workers.definitions import Verifier, Worker
 from dagbok.agents.workers.threads import DaemonThreads
+from dagbok.events.forks import Origin, no_child_in
 
 
 class Calls:
@@ -16,9 +19,15 @@ class Calls:
 
     A sync function whose attempt was stopped (timeout, cancellation, lost lease, end of the process) cannot be stopped
     itself: it is abandoned, and goes on in its daemon thread until it returns. Its place goes to the next call at once,
-    and the program may end before it does; see `DaemonThreads`."""
+    and the program may end before it does; see `DaemonThreads`.
+
+    A function may fork. The child that comes back from it, by an answer, an exception or an await, ends: see
+    `dagbok.events.forks`."""
 
     def __init__(self) -> None:
+        self._origin = Origin()
+        with suppress(RuntimeError):  # no loop runs yet
+            no_child_in(asyncio.get_running_loop())
         self._by_key: dict[tuple[type, str], DaemonThreads] = {}
 
     async def call(self, definition: Worker | Verifier, *arguments: object) -> object:
@@ -26,10 +35,14 @@ class Calls:
         function: Callable[..., object] = definition.function
         if not definition.is_async:
             context = contextvars.copy_context()
-            returned = await self._threads(definition).run(partial(context.run, _called, function, *arguments))
-        else:
+            called = partial(context.run, _called, self._origin, function, *arguments)
+            returned = await self._threads(definition).run(called)
+            return await returned if inspect.isawaitable(returned) else returned
+        try:
             returned = function(*arguments)
-        return await returned if inspect.isawaitable(returned) else returned
+            return await returned if inspect.isawaitable(returned) else returned
+        finally:
+            self._origin.stay()
 
     def close(self) -> None:
         """Begin nothing more. Does not wait for threads that still run: they cannot be stopped."""
@@ -46,9 +59,11 @@ class Calls:
         return threads
 
 
-def _called(function: Callable[..., object], *arguments: object) -> object:
+def _called(origin: Origin, function: Callable[..., object], *arguments: object) -> object:
     try:
         return function(*arguments)
     except StopIteration as error:
         # A future cannot carry it: whoever waits for the thread would wait for ever.
         raise RuntimeError("the function raised StopIteration") from error
+    finally:
+        origin.stay()

@@ -39,7 +39,7 @@ class TaskContext:
         self._used = Usage()
         self.cancelled = False
 
-    def use(self, *, tokens: int = 0, cost: Decimal | str = "0") -> None:
+    def use(self, *, tokens: int = 0, cost: Decimal | int | str = "0") -> None:
         """Note what this attempt used, as often as something is used. The sum counts however the attempt ends, also
         when it raises or is handed back; what the outcome itself says is added."""
         checked = WrittenUsage(tokens=tokens, cost=cost)

@@ -5,12 +5,12 @@ Bytes above 32 KiB go to the artifact store before anything refers to them (`doc
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 
 import msgspec
 from pydantic import ValidationError
 
+from dagbok.agents.workers.frames import users_traceback
 from dagbok.agents.workers.terminal import Terminal
 from dagbok.events.canonical import canonical, sha256_hex
 from dagbok.events.codes import Code
@@ -37,8 +37,6 @@ from dagbok.events.run.values import (
 from dagbok.events.specs import Artifact, Outcome, TaskLimits, TaskSpec, Verdict
 from dagbok.events.when import When
 from dagbok.events.written import TITLE, problems_of
-
-MAX_FRAMES = 12
 
 PutArtifact = Callable[[bytes], object]
 """Stores bytes under their hash, durably, in the scope of the run. Blocks."""
@@ -123,17 +121,16 @@ def encode_report(verdict: object, dispatch: Dispatch, pin: VerifierPin) -> Repo
 
 
 def encode_failure(error: BaseException) -> Failure:
-    """The failure of an exception: type, message and the last frames of its traceback. What dagbok itself says can
-    never succeed is terminal, and so are `Terminal` and a model of dagbok's that was built wrongly; everything else may
-    be tried again."""
+    """The failure of an exception: type, message and the last frames of its traceback (`users_traceback`). What dagbok
+    itself says can never succeed is terminal, and so are `Terminal` and a model of dagbok's that was built wrongly;
+    everything else may be tried again."""
     terminal, code, message = _judged(error)
-    frames = "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-MAX_FRAMES))
     return Failure(
         "terminal" if terminal else "retryable",
         code,
         type(error).__name__,
         _shortened(message, MAX_MESSAGE_CHARS),
-        _shortened(frames, MAX_TRACEBACK_CHARS),
+        _shortened(users_traceback(error), MAX_TRACEBACK_CHARS),
     )
 
 

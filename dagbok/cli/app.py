@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Group, Parameter
 from cyclopts.validators import Number
 
+from dagbok.cli.limit_options import LimitOptions
 from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
 from dagbok.cli.steer import add_to as add_steering
 from dagbok.cli.topics import add_to as add_topics
@@ -23,7 +24,7 @@ RUN is an id, its first digits, or "last". Examples:
   dagbok retry last analysis
 
 Exit status:
-  0  done; the run succeeded          5  the data folder is busy
+  0  done; the run succeeded          5  the folder's owner does not answer
   1  the run failed or was cancelled  6  the log, tables or disk failed
   2  wrong usage, or a broken file    70 a fault of dagbok itself
   3  refused, or not found            130 interrupted (143 by SIGTERM)
@@ -81,6 +82,7 @@ def run(
     /,
     *options: Annotated[str, Parameter(allow_leading_hyphen=True, help=MAIN_OPTIONS)],
     new: Annotated[bool, Flag] = False,
+    limits: LimitOptions = None,
     imports: Imports = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", show_default=False)] = False,
     place: Place | None = None,
@@ -101,6 +103,7 @@ def run(
       dagbok run examples/docs_audit.py --input docs
       dagbok run flow.py --data /var/lib/flow -- --data table.csv
       dagbok run flow.py --json --new
+      dagbok run agents.py --limit max_tokens=50000 --limit max_cost=2.50
 
     Parameters
     ----------
@@ -113,7 +116,7 @@ def run(
     """
     from dagbok.cli.run import run_file
 
-    return run_file(file, options, imports or [], new=new, quiet=quiet, place=place, output=output)
+    return run_file(file, options, imports or [], new=new, limits=limits or [], quiet=quiet, place=place, output=output)
 
 
 def submit(
@@ -121,6 +124,7 @@ def submit(
     /,
     *options: Annotated[str, Parameter(allow_leading_hyphen=True, help=MAIN_OPTIONS)],
     new: Annotated[bool, Flag] = False,
+    limits: LimitOptions = None,
     imports: Imports = None,
     place: Place | None = None,
     output: Output | None = None,
@@ -132,6 +136,7 @@ def submit(
 
     Examples:
       dagbok submit examples/docs_audit.py --input docs
+      dagbok submit agents.py --limit max_tokens=50000
       dagbok events --follow $(dagbok submit flow.py)
 
     Parameters
@@ -143,7 +148,7 @@ def submit(
     """
     from dagbok.cli.submit import submit_file
 
-    return submit_file(file, options, imports or [], new=new, place=place, output=output)
+    return submit_file(file, options, imports or [], new=new, limits=limits or [], place=place, output=output)
 
 
 def up(*, imports: Imports = None, place: Place | None = None, output: Output | None = None) -> int:

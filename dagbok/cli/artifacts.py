@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,7 +21,7 @@ from dagbok.events.codes import Code
 from dagbok.events.envelope import Input
 from dagbok.events.errors import Refused, StorageFailed
 from dagbok.projections.artifacts.scope import Scope
-from dagbok.projections.views.graph.rows import ArtifactRow
+from dagbok.projections.views.graph.rows import ArtifactRow, RunRow, TaskRow
 from dagbok.settings import Settings
 
 DEFAULT_NAME = "result"
@@ -30,7 +31,9 @@ def get(run: str, task: str, name: str | None, target: Path | None, place: Place
     """Write one published artifact, whole or not at all."""
     settings, how = settle(place, output)
     quiet_logs(settings)
-    row, data = asyncio.run(_get(settings, run, task, name))
+    row, data, instead = asyncio.run(_get(settings, run, task, name))
+    for line in () if how.json else instead:
+        say.note(line)
     if target is None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -73,23 +76,38 @@ def write_file(target: Path, data: bytes) -> None:
         raise StorageFailed(f"cannot write {target}: {error.strerror or error}") from error
 
 
-async def _get(settings: Settings, run: str, task: str, name: str | None) -> tuple[ArtifactRow, bytes]:
+async def _get(settings: Settings, run: str, task: str, name: str | None) -> tuple[ArtifactRow, bytes, Sequence[str]]:
+    """With what to say of it: that it is of the task that took the place of the one that was named."""
     async with reading(settings) as found:
-        row = _find(found, run, task, name)
+        run_row = found.find_run(run)
+        named = found.find_task(run_row, task)
+        stands = _in_its_place(found, run_row, named)
+        row = _find(found, run_row, named, stands, name)
         reader: ArtifactReader = artifact_reader(found.folder, found.log)
-        return row, reader.read(Scope(found.tenant, found.project), Input(row.task, row.ref))
+        said = [] if stands.task == named.task else [f"{_superseded(named, stands)}: this is what that published"]
+        return row, reader.read(Scope(found.tenant, found.project), Input(row.task, row.ref)), said
 
 
-def _find(found: Reading, run: str, task: str, name: str | None) -> ArtifactRow:
-    run_row = found.find_run(run)
-    task_row = found.find_task(run_row, task)
+def _in_its_place(found: Reading, run: RunRow, task: TaskRow) -> TaskRow:
+    """The task itself, or the last of those that took its place."""
+    while task.superseded_by is not None:
+        task = found.find_task(run, task.superseded_by)
+    return task
+
+
+def _superseded(named: TaskRow, stands: TaskRow) -> str:
+    return f"task {short(named.task)} was superseded by {short(stands.task)}"
+
+
+def _find(found: Reading, run_row: RunRow, named: TaskRow, task_row: TaskRow, name: str | None) -> ArtifactRow:
     rows = found.queries.artifacts(found.tenant, found.project, run_row.run, task_row.task, state="published")
     wanted = name or (rows[0].name if len(rows) == 1 else DEFAULT_NAME)
     for row in rows:
         if row.name == wanted:
             return row
     if not rows:
-        said = f"task {task_row.task} has published nothing: it is {task_row.status}"
+        whose = f"{_superseded(named, task_row)}, which" if task_row.task != named.task else f"task {task_row.task}"
+        said = f"{whose} has published nothing: it is {task_row.status}"
         raise Refused(Code.NOT_FOUND, said, advice=f"see dagbok artifact ls {short(run_row.run)}")
     names = ", ".join(row.name for row in rows)
     raise Refused(

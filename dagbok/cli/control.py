@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from dagbok.agents.hosting.control import decide_once
 from dagbok.cli import say
@@ -61,20 +61,31 @@ def retry_task(name: str, task: str, note: str, place: Place | None, output: Out
 
 
 def send_command(
-    name: str, make: Make, done: str, place: Place | None, output: Output | None, *, goes_on: bool = False
+    name: str,
+    make: Make,
+    done: str,
+    place: Place | None,
+    output: Output | None,
+    *,
+    goes_on: bool = False,
+    told: Mapping[str, str] | None = None,
+    notes: Callable[[Settings], Sequence[str]] = lambda _: (),
 ) -> int:
     """Send what `make` makes of the folder and the run, and tell what became of it. `goes_on`: work follows from it, so
-    say when nobody is there to do it. Raises `Refused`."""
+    say when nobody is there to do it. `told`: what the JSON has besides; `notes`: what is to be said at last. Raises
+    `Refused`."""
     settings, how = settle(place, output)
     quiet_logs(settings)
     run, answer = asyncio.run(_send(settings, name, make))
     if how.json:
-        say.out_json({"run": run.run, "accepted": True, "events": answer.events, "at": answer.at})
+        say.out_json({"run": run.run, **(told or {}), "accepted": True, "events": answer.events, "at": answer.at})
     else:
         say.out(f"{done}: run {run.run}")
         if goes_on:
             for line in who_goes_on(settings):
                 say.note(line)
+        for line in notes(settings):
+            say.note(line)
     return 0
 
 

@@ -11,8 +11,9 @@ from dagbok.cli import say
 from dagbok.cli.exits import exit_of_status
 from dagbok.cli.outputs import OutputFile
 from dagbok.cli.reading import reading
-from dagbok.cli.show import print_run
-from dagbok.cli.text import clean, duration, plural, short
+from dagbok.cli.show import budget_advice, print_run
+from dagbok.cli.text import clean, columns, duration, plural, short
+from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError
 from dagbok.results import RunResult
 from dagbok.settings import Settings
@@ -22,12 +23,14 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that came to an end. `resumed`: an earlier process had begun it; `elapsed_s`: of this process alone."""
+    """A run that came to an end. `resumed`: an earlier process had begun it; `elapsed_s`: of this process alone;
+    `several`: it has more than one root."""
 
     result: RunResult
     resumed: bool
     elapsed_s: float
     files: Sequence[OutputFile]
+    several: bool
 
 
 async def tell(ended: Ended, settings: Settings, *, quiet: bool, as_json: bool) -> int:
@@ -37,7 +40,7 @@ async def tell(ended: Ended, settings: Settings, *, quiet: bool, as_json: bool) 
     else:
         if not quiet:
             await _tree(ended, settings)
-        for line in _last_lines(ended):
+        for line in (*await _budget_lines(ended, settings), *_last_lines(ended)):
             say.out(line)
     return exit_of_status(ended.result.status)
 
@@ -51,9 +54,19 @@ async def _tree(ended: Ended, settings: Settings) -> None:
         say.note(f"the tree cannot be shown: {error}")
 
 
+async def _budget_lines(ended: Ended, settings: Settings) -> Sequence[str]:
+    if ended.result.code != Code.BUDGET_EXHAUSTED:
+        return ()
+    try:
+        async with reading(settings) as found:
+            return budget_advice(found, found.find_run(ended.result.run))
+    except DagbokError as error:
+        return (f"out of budget: see dagbok limits {short(ended.result.run)} ({error})",)
+
+
 def _last_lines(ended: Ended) -> list[str]:
     result = ended.result
-    lines = [f"{clean(file.view.name)}: {clean(_near(file.path), 10_000)}" for file in ended.files]
+    lines = _file_lines(ended)
     lines += [f"failed: {short(task)} ({code})" for task, code in list(result.failed.items())[:NAMED]]
     if result.status == "blocked":
         for task, code in list(result.blocked.items())[:NAMED]:
@@ -69,11 +82,21 @@ def _last_lines(ended: Ended) -> list[str]:
     return lines
 
 
+def _file_lines(ended: Ended) -> list[str]:
+    """`result: path`, or with several roots a table that says whose each file is."""
+    paths = [clean(_near(file.path), 10_000) for file in ended.files]
+    if not ended.several:
+        return [f"{clean(file.view.name)}: {path}" for file, path in zip(ended.files, paths, strict=True)]
+    of = [(short(file.task), f"{clean(file.view.name)}:") for file in ended.files]
+    return list(columns([[*named, path] for named, path in zip(of, paths, strict=True)]))
+
+
 def _as_json(ended: Ended) -> dict[str, object]:
     result = ended.result
     return {
         "run": result.run,
         "status": result.status,
+        "code": result.code,
         "resumed": ended.resumed,
         "elapsed_s": round(ended.elapsed_s, 3),
         "tasks": result.tasks,

@@ -1,73 +1,126 @@
-"""`dagbok limits`: what a run may use, and raising it."""
+"""`dagbok limits`, and `--limit` of `dagbok run` and `dagbok submit`: what a run may use, and changing it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Sequence
 
 import msgspec
+from pydantic import ValidationError
 
+from dagbok.agents.hosting.control import decide_once
 from dagbok.cli import say
-from dagbok.cli.control import send_command
+from dagbok.cli.budget import budget_line
+from dagbok.cli.control import accepted, send_command
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.quiet import quiet_logs
 from dagbok.cli.reading import Reading, reading
+from dagbok.events.budgets import Limits
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
-from dagbok.events.run.commands import RunCommand, SetLimits
-from dagbok.events.run.values import Limits
+from dagbok.events.run import values
+from dagbok.events.run.amounts import costs_more
+from dagbok.events.written import problems_of
+from dagbok.limiting import limits_command, raising_command
+from dagbok.projections.task_graph.state import CLOSED_RUN
 from dagbok.projections.views.graph.rows import RunRow
+from dagbok.sending import client_command
 from dagbok.settings import Settings
 
 SET_BY = ("RunStarted", "LimitsSet")
+MAX_DIGITS = 20
+HELD_AGAIN = (Code.CONFIG_MISMATCH, Code.RUN_CLOSED)
+"""Somebody else has raised them since, or the run has ended."""
 
 
-def limits_of(found: Reading, run: RunRow) -> Limits:
+def limits_of(found: Reading, run: RunRow) -> values.Limits:
     """The limits as the last event about them says."""
     rows = found.queries.journal(found.tenant, found.project, run.run, types=SET_BY)
     data = msgspec.json.decode(rows[-1].data, type=dict[str, msgspec.Raw])
-    return msgspec.json.decode(data["limits"], type=Limits) if "limits" in data else Limits()
+    return msgspec.json.decode(data["limits"], type=values.Limits) if "limits" in data else values.Limits()
 
 
-def parse(changes: Sequence[str]) -> Mapping[str, int | str]:
-    """`name=value` as a mapping. Raises `InvalidInput` for anything else."""
+def parse(changes: Sequence[str]) -> Limits | None:
+    """`NAME=NUMBER`s as limits that name these; none for nothing. Raises `InvalidInput` (`usage`) for anything else."""
     parsed: dict[str, int | str] = {}
     for change in changes:
-        name, _, value = change.partition("=")
-        is_cost = name == "max_cost" and value.replace(".", "", 1).isdecimal()
-        if name not in Limits.__struct_fields__ or not (value.isdecimal() or is_cost):
-            known = ", ".join(Limits.__struct_fields__)
-            raise InvalidInput(f"{change!r} is no NAME=NUMBER of a limit", code=Code.USAGE, advice=f"limits: {known}")
-        parsed[name] = value if name == "max_cost" else int(value)
-    return parsed
+        name, _, number = change.partition("=")
+        if name not in Limits.model_fields:
+            near = difflib.get_close_matches(name, Limits.model_fields, 1)
+            said = f"{change!r} names no limit" + (f"; did you mean {near[0]}?" if near else "")
+            raise InvalidInput(said, code=Code.USAGE, advice=f"limits: {', '.join(Limits.model_fields)}")
+        if name in parsed:
+            raise _wrong(f"{name} is named twice")
+        parsed[name] = number if name == "max_cost" else _count(change, number)
+    try:
+        return Limits.model_validate(parsed) if parsed else None
+    except ValidationError as error:
+        raise _wrong(problems_of(error).replace("Value error, ", "")) from error
+
+
+def higher(now: Limits | values.Limits, wanted: Limits) -> list[str]:
+    """What to say of limits that are above those that `wanted` names."""
+    there = {name: getattr(now, name) for name in wanted.named}
+    stand = [
+        f"{name}={value}"
+        for name, value in there.items()
+        if value is not None and costs_more(str(value), str(getattr(wanted, name)))
+    ]
+    return [f"the run has {', '.join(stand)}, which stays: limits only grow"] if stand else []
+
+
+async def hold_to(settings: Settings, run: str, wanted: Limits) -> list[str]:
+    """Raise the limits of a run that was there to those that are wanted, or set them; what to say of higher ones.
+    Raises `Refused`."""
+    while True:
+        async with reading(settings) as found:
+            row = found.find_run(run)
+            now = limits_of(found, row)
+        command = None if row.status in CLOSED_RUN else raising_command(now, wanted)
+        if command is None:
+            return higher(now, wanted)
+        envelope = client_command(run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
+        answer = await decide_once(found.folder, envelope)
+        if answer.code not in HELD_AGAIN:
+            accepted(answer, run)
 
 
 def limits(name: str, changes: Sequence[str], place: Place | None, output: Output | None) -> int:
-    """Show the limits of a run, or raise some."""
+    """Show the limits of a run, or set those that are named."""
     wanted = parse(changes)
-    if not wanted:
+    if wanted is None:
         return _show(name, place, output)
-
-    def make(found: Reading, run: RunRow) -> RunCommand:
-        return SetLimits(msgspec.structs.replace(limits_of(found, run), **wanted))
-
-    return send_command(name, make, "limits raised", place, output)
+    command = limits_command(wanted, {})
+    return send_command(name, lambda _found, _run: command, "limits set", place, output, goes_on=True)
 
 
-async def _read(settings: Settings, name: str) -> Limits:
+def _count(change: str, number: str) -> int:
+    digits = number.replace("_", "")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
+        raise _wrong(f"{change!r} is no NAME=NUMBER of a limit")
+    return int(digits)
+
+
+def _wrong(what: str) -> InvalidInput:
+    return InvalidInput(what, code=Code.USAGE, advice="write each once, as max_tokens=10000 or max_cost=2.50")
+
+
+async def _read(settings: Settings, name: str) -> tuple[values.Limits, str]:
     async with reading(settings) as found:
-        return limits_of(found, found.find_run(name))
+        run = found.find_run(name)
+        return limits_of(found, run), budget_line(run)
 
 
 def _show(name: str, place: Place | None, output: Output | None) -> int:
     settings, how = settle(place, output)
     quiet_logs(settings)
-    now = asyncio.run(_read(settings, name))
-    values: dict[str, int | str | None] = {field: getattr(now, field) for field in Limits.__struct_fields__}
+    now, used = asyncio.run(_read(settings, name))
     if how.json:
-        say.out_json(values)
-    else:
-        width = max(map(len, values))
-        said = {field: "no limit" if value is None else str(value) for field, value in values.items()}
-        say.out("\n".join(f"{field.ljust(width)}  {value}" for field, value in said.items()))
+        say.out_json(msgspec.structs.asdict(now))
+        return 0
+    width = max(map(len, Limits.model_fields))
+    said = {name: "no limit" if value is None else value for name, value in msgspec.structs.asdict(now).items()}
+    lines = [f"{name.ljust(width)}  {value}" for name, value in said.items()]
+    say.out("\n".join([*lines, *(["", f"used: {used}"] if used else [])]))
     return 0

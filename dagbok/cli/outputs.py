@@ -33,8 +33,9 @@ class OutputFile:
     path: Path
 
 
-def export(result: RunResult, data: Path) -> list[OutputFile]:
-    """Write the artifacts of the verified roots to `<data>/output/<run>/`, in a folder per root when there are several.
+def export(result: RunResult, data: Path, *, several: bool) -> list[OutputFile]:
+    """Write the artifacts of the verified roots to `<data>/output/<run>/`, in a folder per root when the run has
+    `several`, however many of them are verified.
 
     Blocks. Raises `StorageFailed`, `ArtifactDamaged` or `ArtifactNotFound`.
     """
@@ -42,7 +43,7 @@ def export(result: RunResult, data: Path) -> list[OutputFile]:
     files: list[OutputFile] = []
     taken: set[Path] = set()
     for task, artifacts in result.roots.items():
-        below = folder if len(result.roots) == 1 else folder / _fit(task)
+        below = folder / _fit(task) if several else folder
         for name, view in artifacts.items():
             path = _free(below / file_name(name, view.ref.media_type), taken)
             write_file(path, view.data())

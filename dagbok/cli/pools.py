@@ -55,6 +55,7 @@ class PoolWorkers:
     def start(self) -> None:
         """Serve the pool."""
         self._locks.acquire()
+        self._locks.serves([self._pool])
         self._workers.start([self._pool])
 
     async def failed(self) -> None:

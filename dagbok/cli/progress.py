@@ -20,8 +20,8 @@ LOOKS = 10
 
 
 class Now(Protocol):
-    """How a run stands: its status, tasks per status, the keys that no process serves, and why nothing is decided, if
-    so."""
+    """How a run stands: its status, tasks per status, the keys and pools that no process serves, the command that would
+    serve such pools (else empty), and why nothing is decided, if so."""
 
     def status(self) -> str: ...
 
@@ -29,12 +29,15 @@ class Now(Protocol):
 
     def unserved(self) -> Sequence[str]: ...
 
+    def remedy(self) -> str: ...
+
     def trouble(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a run stands, for display. `others`: the tasks that are not verified; `hint`: what it waits for."""
+    """How a run stands, for display. `others`: the tasks that are not verified; `hint`: what it waits for; `remedy`:
+    the command that would give it that, if it is known."""
 
     run: str
     status: str
@@ -42,13 +45,19 @@ class Standing:
     total: int
     others: str
     hint: str
+    remedy: str
     rate: float
     elapsed_s: float
+
+    @property
+    def advice(self) -> str:
+        """The hint with its remedy."""
+        return f"{self.hint}: {self.remedy}" if self.remedy else self.hint
 
     def line(self) -> str:
         """All of it: `3f2a… running  120 of 401 verified, 8 running  95/s  1.2 s`."""
         done = f"{self.verified} of {self.total} verified" + (f", {self.others}" if self.others else "")
-        parts = [f"{self.run} {self.status}", done, f"{self.rate:.0f}/s", duration(self.elapsed_s * 1000), self.hint]
+        parts = [f"{self.run} {self.status}", done, f"{self.rate:.0f}/s", duration(self.elapsed_s * 1000), self.advice]
         return "  ".join(part for part in parts if part)
 
 
@@ -64,24 +73,26 @@ class Meter:
         by_status, status = self._now.counts(), self._now.status()
         verified = by_status.get("verified", 0)
         elapsed_s = max(self._clock() - self._begun, 1e-6)
+        hint, remedy = self._hint(status)
         return Standing(
             run=short(self._run),
             status=status,
             verified=verified,
             total=sum(by_status.values()),
             others=counts([pair for pair in by_status.items() if pair[0] != "verified"]),
-            hint=self._hint(status),
+            hint=hint,
+            remedy=remedy,
             rate=(verified - self._verified) / elapsed_s,
             elapsed_s=elapsed_s,
         )
 
-    def _hint(self, status: str) -> str:
+    def _hint(self, status: str) -> tuple[str, str]:
         if trouble := self._now.trouble():
-            return trouble
+            return trouble, ""
         if status == "paused":
-            return f"to go on: dagbok resume {short(self._run)}"
+            return f"to go on: dagbok resume {short(self._run)}", ""
         unserved = self._now.unserved()
-        return "no process serves " + ", ".join(unserved[:3]) if unserved else ""
+        return ("no process serves " + ", ".join(unserved[:3]), self._now.remedy()) if unserved else ("", "")
 
 
 def shown(meter: Meter, *, quiet: bool) -> AbstractContextManager[object]:
@@ -109,7 +120,7 @@ class Plain:
     def tell(self) -> None:
         """Write the line unless it says what the last one said."""
         now = self._meter.look()
-        news = (now.status, now.verified, now.others, now.hint)
+        news = (now.status, now.verified, now.others, now.advice)
         if news != self._told:
             self._told = news
             say.note(now.line())
@@ -120,7 +131,7 @@ class Plain:
             for _ in range(LOOKS):
                 await asyncio.sleep(self._every_s / LOOKS)
                 # What keeps the run from going on is told at once.
-                hint, before = self._meter.look().hint, hint
+                hint, before = self._meter.look().advice, hint
                 if hint and hint != before:
                     break
             self.tell()
@@ -155,8 +166,13 @@ class _Live:
         self._progress.stop()
 
     async def _follow(self) -> None:
+        remedy = ""
         while True:
             now = self._meter.look()
+            if now.remedy and now.remedy != remedy:
+                # A command that is cut off at the edge of the terminal is of no use: it stands above, whole.
+                self._progress.console.print(now.advice, markup=False, highlight=False, soft_wrap=True)
+                remedy = now.remedy
             rest = [f"{now.rate:.0f}/s", duration(now.elapsed_s * 1000), now.hint, now.others]
             self._progress.update(
                 self._bar,

@@ -84,9 +84,9 @@ class Reading:
 
 
 def existing_folder(settings: Settings) -> DataFolder:
-    """The data folder. Raises `Refused` when it is not there: reading creates none."""
+    """The data folder. Raises `Refused` when it is not there, since reading creates none, and `LogLost`."""
     folder = DataFolder(settings.data)
-    if not folder.log.is_file():
+    if not folder.has_log():
         what = "has no log" if folder.root.exists() else "does not exist"
         raise Refused(
             Code.NOT_FOUND,

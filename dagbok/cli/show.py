@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from dagbok.agents.hosting.presence import look_at_owner
 from dagbok.cli import say
 from dagbok.cli.budget import raising
 from dagbok.cli.options import Output, Place, settle
@@ -14,8 +15,11 @@ from dagbok.cli.ownership import owner_of, who_goes_on
 from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import columns, counts, duration, moment, plural, short
 from dagbok.cli.tree import Seen, run_counts, run_lines, tree_lines
+from dagbok.cli.unserved import nobody_serves, unserved_pools
+from dagbok.cli.waits import waits_in
 from dagbok.events.codes import Code
 from dagbok.events.log.clock import system_ms
+from dagbok.projections.queries import TaskTree
 from dagbok.projections.task_graph.state import RunStatus, TaskStatus
 from dagbok.projections.views.graph.rows import AttemptRow, RunRow, TaskRow
 from dagbok.settings import Settings
@@ -63,8 +67,12 @@ def print_run(found: Reading, run: RunRow, *, whole: bool = False, timed: bool =
         say.out(line)
     say.out()
     whose = (found.tenant, found.project, run.run)
-    seen = Seen(attempts, found.queries.edges(*whose, conditional=True))
-    for line in tree_lines(found.queries.task_tree(*whose), seen, whole=whole):
+    trees = found.queries.task_tree(*whose)
+    waits = waits_in(found, run, _by_id(trees).get, at_once=whole)
+    # Where nobody decides either, that is said once, and not with every task.
+    unserved = unserved_pools(found, run) if look_at_owner(found.folder).state != "none" else frozenset[str]()
+    seen = Seen(attempts, found.queries.edges(*whose, conditional=True), waits, unserved)
+    for line in tree_lines(trees, seen, whole=whole):
         say.out(line)
     say.out()
     say.out(f"{plural(run.tasks, 'task')}: {counts(run_counts(run).items())}")
@@ -74,10 +82,7 @@ def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]
     """The commands that let the run go on, and those that say why a task failed."""
     name = short(run.run)
     lines = [f"paused; to go on: dagbok resume {name}"] if run.status == "paused" else []
-    waiting = _unaffordable(found, run)
-    if run.code == Code.BUDGET_EXHAUSTED:
-        lines += raising(run, waiting)
-        lines.append(f"dagbok limits {name} shows what the run may use, and raises it by NAME=NUMBER")
+    lines += budget_advice(found, run)
     if run.blocked:
         lines += [f"to go on: dagbok resolve {name} {short(task)} --note '…'" for task in _tasks(found, run, "blocked")]
     if run.failed:
@@ -86,7 +91,27 @@ def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]
         lines += [f"to try again: dagbok retry {name} {short(task)}" for task in failed[:TRACED]]
     if run.status in GOING_ON:
         lines += who_goes_on(settings)
+        pools = found.queries.pools(found.tenant, found.project, run.run)
+        lines += nobody_serves(unserved_pools(found, run), settings.data, pools)
     return lines
+
+
+def _by_id(trees: Sequence[TaskTree]) -> Mapping[str, TaskRow]:
+    found: dict[str, TaskRow] = {}
+    pending = list(trees)
+    while pending:
+        tree = pending.pop()
+        found[tree.task.task] = tree.task
+        pending += tree.children
+    return found
+
+
+def budget_advice(found: Reading, run: RunRow) -> Sequence[str]:
+    """The commands that raise the budget that has run out; nothing when none has."""
+    if run.code != Code.BUDGET_EXHAUSTED:
+        return ()
+    how = f"dagbok limits {short(run.run)} shows what the run may use, and raises it by NAME=NUMBER"
+    return (*raising(run, _unaffordable(found, run)), how)
 
 
 def _unaffordable(found: Reading, run: RunRow) -> TaskRow | None:

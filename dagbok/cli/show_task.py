@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -11,6 +12,8 @@ from dagbok.cli import say
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import clean, duration, moment, short
+from dagbok.cli.unserved import AT_WORK, nobody_serves, unserved_pools
+from dagbok.cli.waits import waits_in
 from dagbok.events.run.events import AttemptFailed
 from dagbok.events.run.values import Failure
 from dagbok.projections.views.graph.rows import AttemptRow, RunRow, TaskRow
@@ -30,10 +33,15 @@ async def _show(settings: Settings, name: str, task: str, as_json: bool) -> None
         row = found.find_task(run, task)
         attempts = found.queries.attempts(found.tenant, found.project, run.run, row.task)
         failures = _failures(found, run, row.task)
+        waits = waits_in(found, run, partial(found.queries.get_task, found.tenant, found.project, run.run))(row)
+        idle = [row.pool] if row.status in AT_WORK and row.pool in unserved_pools(found, run) else []
+        how = nobody_serves(idle, settings.data, found.queries.pools(found.tenant, found.project, run.run))
     if as_json:
         say.out_json({"task": row, "attempts": attempts, "failures": failures})
         return
-    for line in _lines(run, row, attempts, {failed.epoch: failed.failure for failed in failures}):
+    for line in _lines(run, row, attempts, {failed.epoch: failed.failure for failed in failures}, waits):
+        say.out(line)
+    for line in how:
         say.out(line)
 
 
@@ -47,11 +55,15 @@ def _failures(found: Reading, run: RunRow, task: str) -> list[AttemptFailed]:
 
 
 def _lines(
-    run: RunRow, task: TaskRow, attempts: Sequence[AttemptRow], failures: Mapping[int, Failure]
+    run: RunRow, task: TaskRow, attempts: Sequence[AttemptRow], failures: Mapping[int, Failure], waits: str
 ) -> Iterator[str]:
     yield f"task {task.task}  {task.status}  of run {short(run.run)}"
     yield f"goal: {clean(task.goal, 1_000)}"
     yield f"worker {clean(task.worker)}, verifier {clean(task.verifier)}, pool {clean(task.pool)}"
+    if waits:
+        yield waits
+    if task.superseded_by is not None:
+        yield f"in its place: {task.superseded_by}"
     for attempt in attempts:
         yield ""
         yield _attempt(attempt)

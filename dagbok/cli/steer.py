@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter
 
+from dagbok.cli.limit_options import LimitChange
 from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
 
 STEER = Group("Steer", sort_key=3)
@@ -131,15 +132,16 @@ def amend(
 def limits(
     run: RunName,
     /,
-    *changes: Annotated[str, Parameter(help="NAME=NUMBER; none: show them.")],
+    *changes: LimitChange,
     place: Place | None = None,
     output: Output | None = None,
 ) -> int:
-    """Show what a run may use, or raise it: "dagbok limits last max_tasks=200000".
+    """Show what a run may use, or set it: "dagbok limits last max_tokens=20000".
 
-    Limits only grow. A run that is blocked by a limit goes on when it is
-    raised, and a process serves it.
+    A limit that stands only grows. One that the run does not have may be set
+    at any time, not below what is used and reserved. A run that is blocked by
+    a limit goes on when it is raised, and a process serves it.
     """
-    from dagbok.cli.limits import limits as show_or_raise
+    from dagbok.cli.limits import limits as show_or_set
 
-    return show_or_raise(run, changes, place, output)
+    return show_or_set(run, changes, place, output)

@@ -13,10 +13,13 @@ from dagbok.cli import say
 from dagbok.cli.choose import choose, explained
 from dagbok.cli.control import accepted
 from dagbok.cli.entry import Entry, call_main
+from dagbok.cli.limits import hold_to, parse
 from dagbok.cli.module_file import as_file, load_all, pool_of
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.ownership import who_goes_on
 from dagbok.cli.quiet import only_json, quiet_logs
+from dagbok.cli.unserved import note_of
+from dagbok.events.budgets import Limits
 from dagbok.events.errors import Refused
 from dagbok.events.ids import run_id
 from dagbok.events.run.values import Pinned
@@ -31,6 +34,7 @@ def submit_file(
     imports: Sequence[str],
     *,
     new: bool,
+    limits: Sequence[str],
     place: Place | None,
     output: Output | None,
 ) -> int:
@@ -38,6 +42,7 @@ def submit_file(
     loading the file raises, and `Refused`."""
     settings, how = settle(place, output)
     quiet_logs(settings)
+    wanted = parse(limits)
     with only_json(how.json):
         modules = load_all([as_file(file), *imports])
         entry = call_main(modules[0], options, str(file))
@@ -46,24 +51,27 @@ def submit_file(
     registry = Registry()
     for module in modules:
         registry.add_from(module)
-    run, known = asyncio.run(_submit(settings, entry, Pinned(registry.pins()), new=new))
+    pinned = Pinned(registry.pins())
+    run, known, notes = asyncio.run(_submit(settings, entry, pinned, new=new, limits=wanted))
     if how.json:
         say.out_json({"run": run, "resumed": known})
     else:
         say.out(run)
-        for line in who_goes_on(settings):
+        for line in (*notes, *who_goes_on(settings), *note_of(pool_of(file), settings.data, file=file)):
             say.note(line)
     return 0
 
 
-async def _submit(settings: Settings, entry: Entry, pinned: Pinned, *, new: bool) -> tuple[str, bool]:
+async def _submit(
+    settings: Settings, entry: Entry, pinned: Pinned, *, new: bool, limits: Limits | None
+) -> tuple[str, bool, list[str]]:
     key, known = await choose(settings, entry, new=new)
     run = run_id(settings.tenant, settings.project, key)
-    command = start_command(run, entry.tasks, pinned, pool=pool_of(entry.file), user=settings.user)
+    command = start_command(run, entry.tasks, pinned, pool=pool_of(entry.file), user=settings.user, limits=limits)
     envelope = client_command(run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
     answer = await decide_once(DataFolder(settings.data), envelope)
     try:
         accepted(answer, run)
     except Refused as error:
         raise explained(error, entry, run) from error
-    return run, known
+    return run, known, [] if limits is None else await hold_to(settings, run, limits)

@@ -14,11 +14,13 @@ from dagbok.cli.entry import call_main
 from dagbok.cli.module_file import broken, load_file, pool_of
 from dagbok.cli.options import Output, Place
 from dagbok.cli.reading import Reading
+from dagbok.cli.unserved import note_of
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
 from dagbok.events.run.commands import RunCommand, SupersedeTask
 from dagbok.events.specs import TaskSpec
 from dagbok.projections.views.graph.rows import RunRow
+from dagbok.settings import Settings
 
 SHAPE = '{"goal": …, "worker": …, "verifier": …}'
 
@@ -34,7 +36,8 @@ def supersede_task(
     output: Output | None,
 ) -> int:
     """Send `SupersedeTask`. A replacement from JSON goes to the pool of the old task, one from a Python file to that of
-    the file, unless it names one. Raises `InvalidInput` when there is not exactly one replacement."""
+    the file, unless it names one: where nobody serves that, it is said. Raises `InvalidInput` when there is not exactly
+    one replacement."""
     if (file is None) == (json is None):
         raise InvalidInput("name either a FILE or --spec", code=Code.USAGE, advice="see dagbok supersede --help")
     if file is not None and file.suffix != ".json":
@@ -42,12 +45,20 @@ def supersede_task(
     else:
         replacement, pool = _of_json(file, json), None
 
+    id = replacement.id or secrets.token_hex(16)
+    goes_to: list[str] = []
+
     def make(found: Reading, run: RunRow) -> RunCommand:
         old = found.find_task(run, task)
-        spec = encode_spec(replacement, derived_id=secrets.token_hex(16), pool=pool or old.pool)
+        spec = encode_spec(replacement, derived_id=id, pool=pool or old.pool)
+        goes_to[:] = [spec.pool, *found.queries.pools(found.tenant, found.project, run.run)]
         return SupersedeTask(old.task, spec, revision)
 
-    return send_command(name, make, f"superseded task {task}", place, output, goes_on=True)
+    def notes(settings: Settings) -> Sequence[str]:
+        return note_of(goes_to[0], settings.data, goes_to, file=file)
+
+    done = f"superseded task {task} by {id}"
+    return send_command(name, make, done, place, output, goes_on=True, told={"replacement": id}, notes=notes)
 
 
 def _of_python(file: Path, options: Sequence[str]) -> TaskSpec:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from dagbok.cli.budget import budget_line, elapsed_ms
 from dagbok.cli.text import clean, counts, duration, faint, plural, short
+from dagbok.cli.unserved import AT_WORK
 from dagbok.events.log.clock import system_ms
 from dagbok.projections.queries import TaskTree
 from dagbok.projections.task_graph.state import TaskStatus
@@ -20,13 +21,22 @@ FAINT = ("skipped", "superseded")
 
 Attempts = Callable[[str], Sequence[AttemptRow]]
 """The attempts of a task."""
+Waits = Callable[[TaskRow], str]
+"""What a task waits for, in words."""
 
 
 class Seen:
-    """What stands beside the tasks in their lines: their attempts, and the edges of the run that have a condition."""
+    """What stands beside the tasks in their lines: their attempts, the edges of the run that have a condition, what a
+    task waits for, and the pools that nobody serves."""
 
-    def __init__(self, attempts: Attempts, conditional: Sequence[EdgeRow] = ()) -> None:
-        self.attempts = attempts
+    def __init__(
+        self,
+        attempts: Attempts,
+        conditional: Sequence[EdgeRow] = (),
+        waits: Waits = lambda _: "",
+        unserved: Collection[str] = (),
+    ) -> None:
+        self.attempts, self.waits, self.unserved = attempts, waits, unserved
         self.conditions: Mapping[str, Sequence[EdgeRow]] = _by_task(conditional)
 
 
@@ -100,7 +110,7 @@ def _line(task: TaskRow, seen: Seen) -> str:
     parts.append(clean(task.goal, 60))
     parts += [_when(edge) for edge in seen.conditions.get(task.task, ())]
     line = "  ".join(parts)
-    trouble = _trouble(task, seen.attempts)
+    trouble = _trouble(task, seen)
     if trouble:
         line = f"{line}  — {trouble}"
     return faint(line) if task.status in FAINT else line
@@ -135,13 +145,16 @@ def _took_ms(task: TaskRow) -> int | None:
     return max(0, end - begun)
 
 
-def _trouble(task: TaskRow, attempts: Attempts) -> str:
-    """Why it failed, is blocked or was cancelled, or whom it waits for."""
+def _trouble(task: TaskRow, seen: Seen) -> str:
+    """Why it failed, is blocked or was cancelled, or what it waits for."""
     if task.open_kind is not None and task.closed_ms is None:
-        waiting = [row for row in attempts(task.task) if row.status == "open" and row.unserved]
+        waiting = [row for row in seen.attempts(task.task) if row.status == "open" and row.unserved]
         if waiting:
             kind = "worker" if waiting[-1].kind == "work" else "verifier"
             return f"no process serves the {kind} {clean(waiting[-1].handler)}"
+    parts = [seen.waits(task)]
+    if task.pool in seen.unserved and task.status in AT_WORK:
+        parts.append(f"nobody serves its pool {clean(task.pool)}")
     if task.status in ("failed", "blocked", "backoff", "cancelled"):
-        return clean(": ".join(part for part in (task.code, task.reason) if part), 200)
-    return ""
+        parts.append(clean(": ".join(part for part in (task.code, task.reason) if part), 200))
+    return "; ".join(part for part in parts if part)

@@ -49,6 +49,23 @@ Edges may have conditions:
 `resolves`, `retries`, `supersedes`, `cancels` and `amends` try what a person asks. `act` makes the commands of agents
 alone, to change something in them.
 
+Your functions themselves, one at a time and with nothing around them: `context` makes what a worker is handed,
+`candidate_of` what a verifier is handed; both are the real thing. `outcome_of` and `verdict_of` call the functions,
+async or not, and refuse an answer that a run would refuse.
+
+>>> from dagbok import Candidate, Outcome, TaskContext, Verdict, verifier, worker
+>>> from dagbok.testing import candidate_of, context, outcome_of, verdict_of
+>>> @worker("add")
+... async def add(task: TaskContext) -> Outcome:
+...     task.use(tokens=7)
+...     return Outcome.candidate(sum(task.inputs) + task.dependencies["before"].json())
+>>> @verifier("exact", version="1")
+... def exact(candidate: Candidate, task: TaskContext) -> Verdict | bool:
+...     return candidate.json() == 10 or Verdict.failed("it is not ten")
+>>> handed = context(inputs=[1, 2, 3], dependencies={"before": 4}, diagnostics="it was not ten")
+>>> verdict_of(exact, candidate_of(outcome_of(add, handed)), handed).verdict, handed.used.tokens, handed.attempt
+('pass', 7, 2)
+
 How your workers and verifiers do while processes die, clocks jump and the network loses what it carries, `simulate`
 tells: it runs everything there is in one process, in virtual time. See `dagbok.testing.simulation`.
 """
@@ -56,8 +73,10 @@ tells: it runs everything there is in one process, in virtual time. See `dagbok.
 from typing import TYPE_CHECKING
 
 from dagbok.events.codes import Code
+from dagbok.events.envelope import Problem
 from dagbok.events.run.values import Limits, TaskLimits, Usage
 from dagbok.testing import act
+from dagbok.testing.called import outcome_of, verdict_of
 from dagbok.testing.make import (
     CHECK,
     CLAIM,
@@ -72,6 +91,7 @@ from dagbok.testing.make import (
     when,
 )
 from dagbok.testing.match import Expected, Like, like
+from dagbok.testing.offered import candidate_of, context
 from dagbok.testing.spec import Scenario, given, run_of
 
 if TYPE_CHECKING:
@@ -87,6 +107,7 @@ __all__ = [
     "Faults",
     "Like",
     "Limits",
+    "Problem",
     "Scenario",
     "Simulated",
     "SimulationFailed",
@@ -95,15 +116,19 @@ __all__ = [
     "act",
     "blocked",
     "candidate",
+    "candidate_of",
+    "context",
     "decompose",
     "failure",
     "given",
     "like",
+    "outcome_of",
     "pin",
     "run_of",
     "simulate",
     "start",
     "task",
+    "verdict_of",
     "when",
 ]
 

@@ -90,10 +90,16 @@ def submit_verdict(
 
 
 def fail_attempt(
-    run: RunState, task: str, failed: Failure, *, claim: Claim | None = None, usage: Usage = NOTHING
+    run: RunState,
+    task: str,
+    failed: Failure,
+    *,
+    claim: Claim | None = None,
+    usage: Usage = NOTHING,
+    retry_after_ms: int = 0,
 ) -> FailAttempt:
     """The present attempt failed."""
-    return FailAttempt(task, run.tasks[task].epoch, claim or holder(run, task), failed, usage)
+    return FailAttempt(task, run.tasks[task].epoch, claim or holder(run, task), failed, usage, retry_after_ms)
 
 
 def release_attempt(run: RunState, task: str, *, claim: Claim | None = None, usage: Usage = NOTHING) -> ReleaseAttempt:

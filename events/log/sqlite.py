@@ -40,11 +40,12 @@ class SqliteLog:
         # A connection that nobody closes would, whenever it is collected, take the write-ahead log of a file that has
         # come in the place of this one with it.
         with ExitStack() as opened:
-            self._reader = Reader(path, busy_timeout_s)
-            opened.callback(self._reader.close)
-            self._values = Reader(path, busy_timeout_s)  # of its own: another thread's read does not hold up the loop
-            opened.callback(self._values.close)
             self._place = FilePlace(path)
+            self._reader = Reader(path, busy_timeout_s, self._place)
+            opened.callback(self._reader.close)
+            # Of its own: another thread's read does not hold up the loop.
+            self._values = Reader(path, busy_timeout_s, self._place)
+            opened.callback(self._values.close)
             self._waiters = Waiters(self._end)
             self._writer = Writer(path, self._place, clock, self._waiters.moved, busy_timeout_s)
             opened.pop_all()

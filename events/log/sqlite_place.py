@@ -6,11 +6,13 @@ will ever find it at that place. A log that does not look would confirm what is 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
 from dagbok.events.errors import LogLost
 
+_DESCRIPTORS: Final = "/dev/fd"
 _ADVICE: Final = "bring the data folder back to its place, or a backup of it, then start again"
 
 
@@ -28,11 +30,28 @@ class FilePlace:
             what = "removed or moved" if found is None else "exchanged for another file"
             raise LogLost(f"{self._path} was {what} while it was in use", advice=_ADVICE)
 
+    def is_open(self) -> bool:
+        """Whether this process has a descriptor of the file. True as well where the system does not tell."""
+        try:
+            numbers = [int(name) for name in os.listdir(_DESCRIPTORS)]
+        except (OSError, ValueError):
+            return True
+        return any(_file_of(number) == self._file for number in numbers)
+
 
 def _file_at(path: Path) -> tuple[int, int] | None:
     """Device and inode; none: no file."""
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _file_of(descriptor: int) -> tuple[int, int] | None:
+    """The same of a descriptor; none: it is closed."""
+    try:
+        found = os.fstat(descriptor)
+    except OSError:
         return None
     return found.st_dev, found.st_ino

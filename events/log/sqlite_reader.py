@@ -17,6 +17,7 @@ import msgspec
 from dagbok.events.errors import LogCorrupt, LogLost
 from dagbok.events.log.checks import TOPICS
 from dagbok.events.log.port import NO_HEADERS, Bounds, StoredRecord, Topic
+from dagbok.events.log.sqlite_place import FilePlace
 from dagbok.events.log.sqlite_schema import FAILURES, connect, explain
 
 READ_BYTES: Final = 8 * 1024 * 1024
@@ -40,8 +41,10 @@ _decode_headers: Final = msgspec.json.Decoder(dict[str, str]).decode
 class Reader:
     """One connection that only reads. May be used from any thread; raises dagbok's errors."""
 
-    def __init__(self, path: Path, busy_timeout_s: float) -> None:
+    def __init__(self, path: Path, busy_timeout_s: float, place: FilePlace | None = None) -> None:
+        """`place`: of a log that stays open; it tells why a read fails that has worked before."""
         self._path = path
+        self._is_open = None if place is None else place.is_open
         self._lock = threading.Lock()
         self._db = connect(path, busy_timeout_s)
 
@@ -96,6 +99,6 @@ class Reader:
             with self._lock:
                 yield self._db
         except FAILURES as error:
-            raise explain(error, self._path) from error
+            raise explain(error, self._path, self._is_open) from error
         except msgspec.DecodeError as error:
             raise LogCorrupt(f"{self._path}: damaged headers: {error}") from error

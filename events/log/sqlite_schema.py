@@ -44,11 +44,17 @@ _CREATE: Final = (
 
 _NOT_WRITABLE: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
 _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_UNREADABLE: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB}
+"""What SQLite says of descriptors that were closed behind its back; of other causes too."""
 _CORRUPT: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT}
 
 Failure = sqlite3.Error | OSError | UnicodeDecodeError
 FAILURES: Final = (sqlite3.Error, OSError, UnicodeDecodeError)
 """What a call of SQLite raises. Python cannot even decode the message when that names a damaged part of the schema."""
+
+_START_AGAIN: Final = (
+    "the log is unharmed: start again, and let no function close connections or descriptors that it has not opened"
+)
 
 T = TypeVar("T")
 
@@ -104,12 +110,26 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.Error) and _primary_code(error) in _BUSY
 
 
-def explain(error: Failure, path: Path) -> DagbokError:
-    """The error of dagbok that says in one line what `error` means for the log in `path`."""
+def explain(error: Failure, path: Path, is_open: Callable[[], bool] | None = None) -> DagbokError:
+    """The error of dagbok that says in one line what `error` means for the log in `path`.
+
+    `is_open`: of a file that was opened, whether this process still has it open. When something in this process has
+    closed it, nothing is wrong with the file, and no backup helps.
+    """
+    if isinstance(error, sqlite3.Error) and _was_closed_here(error, is_open):
+        explained: DagbokError = StorageFailed(f"{path} was closed by this process: {error}", advice=_START_AGAIN)
+        explained.__cause__ = error
+        return explained
     advice = LET_WRITE if isinstance(error, sqlite3.Error) and _primary_code(error) in _NOT_WRITABLE else None
     explained = _class_of(error)(f"{path}: {error}", advice=advice)
     explained.__cause__ = error
     return explained
+
+
+def _was_closed_here(error: sqlite3.Error, is_open: Callable[[], bool] | None) -> bool:
+    if isinstance(error, sqlite3.ProgrammingError) and not hasattr(error, "sqlite_errorcode"):
+        return True  # of Python: the connection is closed
+    return is_open is not None and _primary_code(error) in _UNREADABLE and not is_open()
 
 
 def _class_of(error: Failure) -> type[DagbokError]:

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from dagbok.events.forks import Origin
 from dagbok.events.log.clock import Clock
 from dagbok.events.log.port import Record, Topic
 from dagbok.events.log.sqlite_group import Pending, Tail, insert, rows_of
@@ -55,6 +56,7 @@ class Writer:
         committed: Callable[[Topic, int], None],
         busy_timeout_s: float,
     ) -> None:
+        self._origin = Origin()
         self._path = path
         self._clock = clock
         self._busy_timeout_s = busy_timeout_s
@@ -100,6 +102,7 @@ class Writer:
             loop.call_soon(self._next)
 
     def _next(self) -> None:
+        self._origin.stay()
         if self._jobs:
             work = self._jobs.popleft()
             self._in_thread(partial(self._transact, work), partial(self._finish, work))
@@ -190,7 +193,7 @@ class Writer:
         asyncio.get_running_loop().call_soon(self._next)
 
     def _explained(self, error: BaseException) -> BaseException:
-        return explain(error, self._path) if isinstance(error, FAILURES) else error
+        return explain(error, self._path, self._place.is_open) if isinstance(error, FAILURES) else error
 
     # In the writer's thread, while the loop leaves the connection alone:
 

@@ -6,7 +6,7 @@ Commands of clients are repeatable by id, the others by state (epoch, claim, dea
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -24,6 +24,9 @@ from dagbok.events.run.values import (
     Value,
     VerifierPin,
 )
+
+MAX_RETRY_AFTER_MS: Final = 24 * 3600 * 1000
+"""Nobody parks a task for longer by a failure."""
 
 
 class RunCommand(Value, frozen=True):
@@ -61,9 +64,11 @@ class CancelRun(RunCommand, frozen=True):
 
 
 class SetLimits(RunCommand, frozen=True):
-    """Raise limits; none may become smaller."""
+    """Raise limits, or set budgets that the run does not have yet; none may become smaller, or begin below what is used
+    and reserved. `named`: the only ones that change; none: all of `limits`. One that is none in `limits` stays."""
 
     limits: Limits
+    named: tuple[str, ...] | None = None
 
 
 class ResolveBlock(RunCommand, frozen=True):
@@ -142,13 +147,15 @@ class SubmitOutcome(RunCommand, frozen=True):
 
 
 class FailAttempt(RunCommand, frozen=True):
-    """The attempt failed; the cause is kept."""
+    """The attempt failed; the cause is kept. `retry_after_ms`: before this is over there is no other attempt; the
+    backoff comes on top. What is above a day counts as a day, what is below zero as zero."""
 
     task: str
     epoch: int
     claim: Claim
     failure: Failure
     usage: Usage = Usage()
+    retry_after_ms: int = 0
 
 
 class ReleaseAttempt(RunCommand, frozen=True):

@@ -109,8 +109,8 @@ class Pinned(Value, frozen=True):
 
 
 class Limits(Value, frozen=True):
-    """Tunable limits of a run; they only grow. Counts, except `*_ms` (milliseconds), `*_bytes` and `max_cost` (a
-    decimal number in the currency of whoever reports it). None: no limit.
+    """Tunable limits of a run; they only grow, once they stand. Counts, except `*_ms` (milliseconds), `*_bytes` and
+    `max_cost` (a decimal number in the currency of whoever reports it). None: no limit.
 
     `max_pending_verifications`: while so many tasks await a verdict, no more work opens. `max_artifact_bytes`: of one
     artifact; `max_total_artifact_bytes`: of all that candidates of the run handed over. `max_wall_ms`: since its start,

@@ -12,13 +12,13 @@ from typing import TypeVar
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 from pydantic_ai import Agent
-from pydantic_ai.exceptions import ModelQuotaExceededError, ModelRequestRejectedError, UserError
+from pydantic_ai.exceptions import ModelAPIError, ModelQuotaExceededError, ModelRequestRejectedError, UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RunUsage, UsageLimits
 
-from dagbok import TaskContext, Terminal
+from dagbok import Retry, TaskContext, Terminal
 from research_parts.offline import stand_in
 
 OFFLINE = "offline"
@@ -41,8 +41,8 @@ async def ask(task: TaskContext, agent: Agent[str, Said], prompt: Mapping[str, o
     """What the agent says of a task whose inputs are `Sources`. The agent's tools get the folder of documents.
 
     What it has used is noted, also of an answer that never came. A refused connection, a rate limit or an error of the
-    server is raised as it is: dagbok tries again, later. What will not change by itself, a wrong key say, is
-    `Terminal`.
+    server is raised as it is: dagbok tries again, later, and not before the server wants to be asked (`Retry-After`).
+    What will not change by itself, a wrong key say, is `Terminal`.
     """
     sources, used = Sources.model_validate(task.inputs), RunUsage()
     told = json.dumps({name: value for name, value in prompt.items() if value}, ensure_ascii=False, indent=1)
@@ -51,6 +51,10 @@ async def ask(task: TaskContext, agent: Agent[str, Said], prompt: Mapping[str, o
             ran = await agent.run(told, model=model, deps=sources.documents, usage=used, usage_limits=LIMITS)
     except (ModelRequestRejectedError, ModelQuotaExceededError, UserError) as error:
         raise Terminal(str(error)) from error
+    except ModelAPIError as error:
+        if error.retry_after is None:
+            raise
+        raise Retry(str(error), after_s=error.retry_after) from error
     finally:
         task.use(tokens=used.input_tokens + used.output_tokens, cost=round(used.cost or Decimal(), 12))
     return ran.output

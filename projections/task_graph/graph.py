@@ -30,6 +30,7 @@ def tasks_added(run: RunState, event: e.TasksAdded, at: At) -> None:
     for id, dependents in waiting.items():
         run.tasks[id].dependents += tuple(dependents)
     run.graph_revision = event.graph_revision
+    run.graph_offset = at.offset
 
 
 def decomposition_accepted(run: RunState, event: e.DecompositionAccepted, at: At) -> None:
@@ -52,6 +53,7 @@ def decomposition_accepted(run: RunState, event: e.DecompositionAccepted, at: At
         _join(parent, run.tasks[id], taken=True)
     run.edges += len(event.new) + len(reused)
     run.graph_revision = event.graph_revision
+    run.graph_offset = at.offset
     if parent.open_deps:
         set_status(run, parent, "waiting")
     else:
@@ -80,6 +82,7 @@ def task_superseded(run: RunState, event: e.TaskSuperseded, at: At) -> None:
     """Its replacement follows, and takes over what waits for it."""
     node = run.tasks[event.task]
     node.superseded_by = event.replacement
+    run.graph_offset = at.offset
     drop_task(run, node, "superseded")
 
 

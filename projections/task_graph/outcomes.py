@@ -75,6 +75,7 @@ def task_cancelled(run: RunState, event: e.TaskCancelled, at: At) -> None:
     """Final; what waits for it waits for a task that takes its place."""
     node = run.tasks[event.task]
     drop_task(run, node, "cancelled")
+    run.graph_offset = at.offset
     if event.cause == "requested":
         run.cancelled[node.id] = "task_cancelled"
 

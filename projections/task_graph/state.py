@@ -168,7 +168,8 @@ class RunState(msgspec.Struct):
 
     `blocked`, `failed` and `cancelled` (by a command) have the code of each such task. `blocked_by`, `failed_by`: the
     code of the block and of the end of the run itself; `exhausted`: it is blocked by a limit of the run, and not by
-    tasks. `spent` is what ended attempts used, `reserved` what open ones may use."""
+    tasks. `graph_offset`: of the commit that last changed the graph, which is when tasks or edges come or tasks are
+    cancelled or superseded. `spent` is what ended attempts used, `reserved` what open ones may use."""
 
     run: str
     tenant: str
@@ -182,6 +183,7 @@ class RunState(msgspec.Struct):
     graph_digest: str = ""
     roots: tuple[str, ...] = ()
     graph_revision: int = 0
+    graph_offset: int = -1
     edges: int = 0
     open_roots: int = 0
     tasks: dict[str, TaskNode] = {}

@@ -180,6 +180,18 @@ def test_a_folder_without_a_log_is_left_alone(call: Call, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("arguments", [*READS, ["pause", "last"]])
+def test_a_log_that_is_gone_is_said_and_not_begun_anew(call: Call, copied: Program, arguments: list[str]) -> None:
+    for file in copied.data.glob("log.db*"):
+        file.unlink()
+    said = call(*copied.look(*arguments))
+    assert said.status == 6
+    assert said.err.startswith("DAGBOK-LOG-LOST: ")
+    assert "from a backup" in said.err
+    assert len(said.err.splitlines()) == 1
+    assert list(copied.data.glob("log.db*")) == []
+
+
 def test_tables_that_are_missing_are_built_from_the_log(call: Call, copied: Program) -> None:
     for file in copied.data.glob("tables.db*"):
         file.unlink()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dagbok.cli.module_file import pool_of
 from tests.cli.conftest import Call
 from tests.cli.programs import LIMIT_S, Program, begin, eventually
 
@@ -43,6 +44,7 @@ def test_it_prints_the_id_works_on_nothing_and_says_who_would(call: Call, progra
     (run,) = call(*program.look("ls", "--json")).json
     assert said.out == run["run"] + "\n"
     assert "dagbok up --import FILE" in said.err
+    assert f"nobody serves the pool {pool_of(program.file)}: dagbok up --import {program.file}\n" in said.err
     again = call("submit", *program.command("--json")[1:]).json
     assert again == {"run": run["run"], "resumed": True}
 
@@ -61,7 +63,9 @@ def test_whoever_serves_the_folder_does_the_work_and_several_share_it(
         try:
             assert other.stderr is not None
             assert next(line for line in other.stderr if "up.serving" in line)
-            run = submitted(call, program, "--count", "12")
+            said = call("submit", *program.command("--count", "12")[1:])
+            assert said.err == ""
+            run = said.out.strip()
             with begin(*program.look("events", run, "--follow", "--json")) as follower:
                 out, _ = follower.communicate(timeout=LIMIT_S)
             assert json.loads(out.splitlines()[-1])["type"] == "RunSucceeded"

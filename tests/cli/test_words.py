@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -12,10 +13,10 @@ import pytest
 import structlog
 
 from dagbok import logs
-from dagbok.cli.app import build
+from dagbok.cli.app import EPILOGUE, build
 from dagbok.cli.exits import Exit, exit_of_code, exit_of_status
 from dagbok.cli.outputs import file_name
-from dagbok.cli.progress import Meter, Plain
+from dagbok.cli.progress import Meter, Plain, shown
 from dagbok.cli.quiet import TOLD_BY_COMMANDS, quiet_logs
 from dagbok.cli.text import clean, columns, counts, duration, short
 from dagbok.events.codes import Code
@@ -82,6 +83,11 @@ def test_the_page_lists_every_command_setting_and_status() -> None:
         assert re.search(rf"^\| {status.value} \|", page, re.MULTILINE), status
     for command in build():
         assert command.startswith("-") or f"dagbok {command}" in page, command
+
+
+def test_help_and_page_say_the_same_of_a_status() -> None:
+    (said,) = re.findall(r"  5  (.+)", EPILOGUE)
+    assert f"| 5 | {said} |" in PAGE.read_text().splitlines()
 
 
 @pytest.mark.parametrize("arguments", [["nope"], ["ls", "--nope"], ["show", "a", "b"], ["run"], ["resolve", "last"]])
@@ -193,7 +199,7 @@ class Standing:
 
     def __init__(self) -> None:
         self.state, self.tasks, self.nobody = "running", {"verified": 1, "running": 2}, list[str]()
-        self.silent = ""
+        self.silent = self.command = ""
 
     def status(self) -> str:
         return self.state
@@ -203,6 +209,9 @@ class Standing:
 
     def unserved(self) -> list[str]:
         return self.nobody
+
+    def remedy(self) -> str:
+        return self.command
 
     def trouble(self) -> str:
         return self.silent
@@ -223,7 +232,31 @@ def test_progress_is_told_when_something_changed(capsys: pytest.CaptureFixture[s
     assert "to go on: dagbok resume ffffffffffff" in capsys.readouterr().err
     now.state, now.nobody = "running", ["worker 'x'"]
     plain.tell()
-    assert "no process serves worker 'x'" in capsys.readouterr().err
+    assert "no process serves worker 'x'\n" in capsys.readouterr().err
+    now.nobody, now.command = ["pool 'there-0123456789'"], "dagbok up --import there.py"
+    plain.tell()
+    told = capsys.readouterr().err
+    assert told.endswith("no process serves pool 'there-0123456789': dagbok up --import there.py\n")
     now.silent = "owner not responding: process 7 has owned /data for 60 s and has been silent for 9 s"
     plain.tell()
     assert "owner not responding: process 7" in capsys.readouterr().err
+
+
+async def test_on_a_terminal_a_command_that_helps_stands_whole_above_the_live_line_and_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    now, looks = Standing(), asyncio.Semaphore(0)
+    now.nobody, now.command = ["pool 'there-0123456789'"], "dagbok up --import there.py --import here.py"
+
+    def trouble() -> str:
+        looks.release()
+        return ""
+
+    monkeypatch.setattr(now, "trouble", trouble)
+    with shown(Meter("f" * 32, now), quiet=False):
+        for _ in range(3):
+            await looks.acquire()
+    told = capsys.readouterr().err
+    assert told.count(f"no process serves pool 'there-0123456789': {now.command}\n") == 1

@@ -9,6 +9,8 @@ import agent_research
 import pytest
 from research_parts.corpus import DOCUMENTS
 
+from dagbok import Limits
+from dagbok.events.log.clock import system_ms
 from dagbok.events.run.events import (
     AttemptFailed,
     CandidateSubmitted,
@@ -124,6 +126,20 @@ async def test_an_error_that_passes_becomes_a_backoff_and_is_in_the_log(
     assert brain.answers[f"researcher: {FIRST}"] == 3
 
 
+async def test_nobody_is_asked_before_the_server_wants_to_be_asked_again(
+    tmp_path: Path, brain: Brain, stub: ChatStub
+) -> None:
+    brain.say("researcher", Refuse(429, "slow down", retry_after="1"), part=FIRST)
+    begun_ms = system_ms()
+    ran = await research(tmp_path, stub)
+    assert ran.result.succeeded
+    (failed,) = ran.of(AttemptFailed)
+    assert (failed.failure.type, failed.failure.failure) == ("Retry", "retryable")
+    assert "slow down" in failed.failure.message
+    (waits,) = ran.of(TaskBackedOff, FIRST)
+    assert waits.due_ms >= begun_ms + 1_000 + Limits().backoff_base_ms // 2
+
+
 async def test_an_error_of_the_judge_asks_the_judge_again_and_not_the_researcher(
     tmp_path: Path, brain: Brain, stub: ChatStub
 ) -> None:
@@ -172,9 +188,7 @@ async def test_a_quote_may_run_over_the_end_of_a_line(tmp_path: Path, brain: Bra
     assert ran.diagnostics() == []
 
 
-async def test_a_wrong_quote_is_refused_before_any_judge_is_asked(
-    tmp_path: Path, brain: Brain, stub: ChatStub
-) -> None:
+async def test_a_wrong_quote_is_refused_before_any_judge_is_asked(tmp_path: Path, brain: Brain, stub: ChatStub) -> None:
     invented = findings_for(FIRST) | {"quotes": [{"document": "choosing-a-home.md", "text": INVENTED}]}
     brain.say("researcher", Call(FINAL, invented), part=FIRST)
     ran = await research(tmp_path, stub)

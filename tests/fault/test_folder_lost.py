@@ -100,6 +100,12 @@ async def test_a_write_ahead_log_alone_says_that_there_was_a_log(tmp_path: Path)
     assert "log.db-wal" in lost(tmp_path).message
 
 
+async def test_a_queue_alone_says_that_there_was_a_log(tmp_path: Path) -> None:
+    DataFolder(tmp_path).prepare()
+    (tmp_path / "queue.db").write_bytes(b"what was under way")
+    assert "queue.db" in lost(tmp_path).message
+
+
 async def test_what_the_advice_says_begins_anew(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     await work(folder)

@@ -110,6 +110,43 @@ async def test_a_failure_keeps_type_message_and_the_last_frames(tmp_path: Path) 
         assert failure.traceback.rstrip().endswith("LookupError: no such page")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_traceback_has_the_frames_of_the_user_alone(kind: str, tmp_path: Path) -> None:
+    def act(task: TaskContext) -> Outcome:
+        try:
+            task.dependencies["nobody"]
+        except KeyError as error:
+            raise LookupError("no such page") from error
+        return Outcome.candidate("never")
+
+    @worker("fails")
+    async def fails(task: TaskContext) -> Outcome:
+        return act(task)
+
+    made = fails if kind == "async" else worker("fails")(act)
+    async with hosted(tmp_path, made) as dagbok:
+        await dagbok.run(spec("fails", max_attempts=1))
+        (failed,) = await events_of(dagbok, AttemptFailed)
+        assert isinstance(failed, AttemptFailed)
+        files = {line.split('"')[1] for line in failed.failure.traceback.splitlines() if line.startswith("  File ")}
+        assert files == {__file__}
+        assert failed.failure.traceback.startswith("Traceback (most recent call last):")
+        assert "KeyError: " in failed.failure.traceback
+
+
+async def test_what_dagbok_says_of_an_answer_has_no_frames_of_dagbok(tmp_path: Path) -> None:
+    @worker("fails")
+    async def fails(task: TaskContext) -> Outcome:
+        return "text"  # type: ignore[return-value]
+
+    async with hosted(tmp_path, fails) as dagbok:
+        await dagbok.run(spec("fails", max_attempts=1))
+        (failed,) = await events_of(dagbok, AttemptFailed)
+        assert isinstance(failed, AttemptFailed)
+        assert failed.failure.message == "a worker returns an Outcome, not str"
+        assert failed.failure.traceback == ""
+
+
 NOT_OUTCOMES: dict[str, Callable[[], object]] = {
     "text": lambda: "all good",
     "nothing": lambda: None,
@@ -262,4 +299,3 @@ async def test_a_review_waits_for_the_version_of_its_verifier_that_the_run_is_bo
     async with hosted(tmp_path, makes, judge("1")) as dagbok:
         assert (await dagbok.wait(run)).succeeded
     assert set(judged) == {"1"}
-

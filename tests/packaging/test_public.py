@@ -9,7 +9,7 @@ import dagbok
 
 NAMES = {
     *("Artifact", "ArtifactView", "Artifacts", "Candidate", "Code", "Dagbok", "DagbokError", "Limits", "Outcome"),
-    *("Refused", "Registry", "RunResult", "TaskContext", "TaskLimits", "TaskSpec", "Terminal", "Usage"),
+    *("Refused", "Registry", "Retry", "RunResult", "TaskContext", "TaskLimits", "TaskSpec", "Terminal", "Usage"),
     *("Verdict", "Verifier", "When", "Worker", "verifier", "worker"),
 }
 

@@ -146,7 +146,7 @@ def _raised(random: Random, run: RunState) -> c.SetLimits:
     more = {
         "max_open": limits.max_open + random.randint(0, 1),
         "max_tokens": None if limits.max_tokens is None else limits.max_tokens + random.randint(0, 30),
-        "max_cost": random.choice((limits.max_cost, None)),
+        "max_cost": random.choice((limits.max_cost or "4", None)),
         "max_wall_ms": None if limits.max_wall_ms is None else limits.max_wall_ms + random.choice((0, 500_000)),
         "max_context_bytes": random.choice((limits.max_context_bytes, None)),
     }

@@ -15,7 +15,7 @@ from dagbok.projections.task_graph.state import TaskNode
 from dagbok.testing import act, blocked, decompose, failure
 from tests.property.run_graphs import KEYS, a_candidate, graph
 from tests.property.run_machine import Runs, randoms
-from tests.property.run_model_rules import judges_below
+from tests.property.run_model_policy import judges_below
 from tests.support.strategies import nearly
 
 VERDICTS: tuple[VerdictWord, ...] = ("pass", "fail", "inconclusive", "error")

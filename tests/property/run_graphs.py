@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from dagbok.events.canonical import Json
+from dagbok.events.run.commands import SetLimits
 from dagbok.events.run.values import Candidate, Condition, Limits, Spec, TaskLimits
 from dagbok.testing import candidate, pin, task, when
 
@@ -29,7 +30,7 @@ VERIFIERS: Final = {
     "proof": pin("candidate", assurance="formal"),
     "person": pin("candidate", "decomposition", assurance="human_review"),
 }
-KEYS: Final = (*("check",) * 4, *("both",) * 3, "judge", "proof", "person")
+KEYS: Final = (*("check",) * 4, *("both",) * 3, "judge", *("proof",) * 2, "person")
 """Of verifiers, as often as tasks name them."""
 LARGE: Final = 100
 """Bytes of a large artifact: two of them are above some limits, one with all that is handed over beside it is not."""
@@ -45,7 +46,14 @@ BUDGETS: Final[dict[str, tuple[int | str | None, ...]]] = {
     "max_tasks": (30, 30, 7),
 }
 """What the limits of a run may be at first, each often the highest."""
-OUTPUTS: Final[tuple[Json, ...]] = (None, {"x": 0}, {"x": 1}, {"x": 2}, {"y": 1})
+LOW: Final[dict[str, tuple[int | str, ...]]] = {
+    "max_tokens": (15, 30),
+    "max_cost": ("0.5", "1.25"),
+    "max_wall_ms": (500, 20_000),
+    "max_total_artifact_bytes": (LARGE,),
+}
+"""Budgets that may be used up already when a run gets them."""
+OUTPUTS: Final[tuple[Json, ...]] = (None, {"x": 0}, {"x": 1}, {"x": 2}, {"x": None}, {"y": 1})
 RESERVATIONS: Final = (None, None, TaskLimits(tokens=15), TaskLimits(cost="0.5"), TaskLimits(tokens=25, cost="1.25"))
 SIZES: Final = (None, TaskLimits(tokens=5, context_bytes=3 * LARGE // 2), TaskLimits(context_artifacts=1))
 
@@ -66,10 +74,13 @@ def limits(random: Random) -> Limits:
     return msgspec.structs.replace(LIMITS, **{name: random.choice(values) for name, values in BUDGETS.items()})
 
 
-def raised(random: Random, now: Limits) -> Limits:
-    """One of the limits raised or, which is refused, made smaller."""
-    name = random.choice(tuple(BUDGETS))
-    return msgspec.structs.replace(now, **{name: random.choice(BUDGETS[name])})
+def set_limits(random: Random, now: Limits) -> SetLimits:
+    """One of the limits raised, set where there was none or, which is refused, made smaller: named alone, or with all
+    others as they are."""
+    name = random.choice((*BUDGETS, *LOW))
+    more = {name: random.choice((*BUDGETS[name], *LOW.get(name, ())))}
+    alone = random.random() < 0.5
+    return SetLimits(msgspec.structs.replace(LIMITS if alone else now, **more), (name,) if alone else None)
 
 
 def graph(random: Random, prefix: str, others: tuple[str, ...] = (), keys: tuple[str, ...] = KEYS) -> tuple[Spec, ...]:
@@ -116,6 +127,8 @@ def _condition(random: Random, dep: str) -> Condition:
         when(dep, "/x", 1, op="ge"),
         when(dep, "/x", 1, op="lt"),
         when(dep, "/y", 1),
+        when(dep, "/x", None),
+        when(dep, "/y", None, op="not_in"),
     )
     return random.choice(conditions)
 

@@ -45,7 +45,7 @@ class Attempt:
 class Task:
     """What was said about a task. `told`: a status that somebody decided (verified, failed, blocked, backoff,
     cancelled, superseded); empty when it follows from edges, from what is staged, and from the attempt. `code`: of a
-    block or failure."""
+    block or failure. `made`: how often the graph had changed when it was asked for what it returns."""
 
     spec: Spec
     order: int
@@ -55,6 +55,7 @@ class Task:
     root: bool = False
     told: str = ""
     code: str = ""
+    made: int = 0
     staged: Candidate | Decompose | None = None
     attempt: Attempt | None = None
     epoch: int = 0
@@ -72,7 +73,7 @@ class Task:
 @dataclass
 class Model:
     """A run. `word` is its status, `codes` those that it may be blocked or failed with, `of_limits`: it is blocked by
-    its own limits rather than by tasks."""
+    its own limits rather than by tasks. `changes`: how often tasks or edges came, or tasks went."""
 
     command: StartRun
     started_ms: int
@@ -82,6 +83,7 @@ class Model:
     of_limits: bool = False
     reopened: bool = False
     revision: int = 1
+    changes: int = 0
     spent: Amount = NOTHING
     artifact_bytes: int = 0
 
@@ -253,8 +255,7 @@ class Model:
 
     def _matters_no_more(self, statuses: dict[str, str], now_ms: int) -> bool:
         over = all(statuses[id] in SETTLED for id, task in self.tasks.items() if task.root)
-        fails = "failed" in statuses.values() and self.pinned.failure_policy == "fail_fast"
-        return over or fails or self.is_late(now_ms)
+        return over or self.fails_fast() or self.is_late(now_ms)
 
     def is_late(self, now_ms: int) -> bool:
         """The wall time of the run is over."""
@@ -262,9 +263,12 @@ class Model:
 
     def reopen(self) -> None:
         """A blocked run goes on, and one that failed, unless another failure ends it at once."""
-        fails = self.pinned.failure_policy == "fail_fast" and any(task.told == "failed" for task in self.tasks.values())
-        if self.word == "blocked" or (self.word == "failed" and not fails):
+        if self.word == "blocked" or (self.word == "failed" and not self.fails_fast()):
             self.word, self.reopened = "running", True
+
+    def fails_fast(self) -> bool:
+        """A task has failed, and one failure is enough."""
+        return self.pinned.failure_policy == "fail_fast" and any(task.told == "failed" for task in self.tasks.values())
 
 
 def holds(condition: Condition, outputs: object) -> bool:

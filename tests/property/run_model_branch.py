@@ -8,12 +8,17 @@ from tests.property.run_model import FINAL, Model, Task
 
 
 def below(run: Model, top: Task) -> set[str]:
-    """Open tasks that `top` brought into the graph, or that those did."""
+    """Open tasks that `top` brought into the graph, or that those did, or that one of them waits for and whoever
+    brought it is gone."""
     statuses = run.statuses()
-    found = {top.spec.id}
-    for id, task in run.tasks.items():
-        if task.parent in found:
-            found.add(id)
+    found, before = {top.spec.id}, 0
+    while len(found) > before:
+        before = len(found)
+        waited_for = {dep for id in found for dep in run.tasks[id].deps}
+        for id, task in run.tasks.items():
+            left = id in waited_for and task.parent is not None and statuses[task.parent] in ("cancelled", "superseded")
+            if task.parent in found or left:
+                found.add(id)
     return {id for id in found if id != top.spec.id and statuses[id] not in FINAL}
 
 

@@ -16,6 +16,7 @@ from dagbok.events.run import events as e
 from dagbok.events.run.values import Blocked, Candidate, Decompose, OutcomeData
 from tests.property.run_model import CAN_GO_ON, FINAL, Attempt, Model, Task, amount, reservation, total
 from tests.property.run_model_branch import doomed
+from tests.property.run_model_overtaken import check_spent
 from tests.property.run_model_rules import amended, breaches, renewed, with_named
 
 SAYS_NOTHING_OF_THE_GRAPH = (c.PauseRun, c.CancelRun, c.StartAttempt, c.RenewLeases, c.RejectAttempt)
@@ -53,6 +54,7 @@ def _open(run: Model, task: Task, event: e.AttemptOpened) -> None:
     task.told = ""
     task.attempt = Attempt(event.kind, task.epoch, event.input_hash)
     if event.kind == "work":
+        task.made = run.changes
         assert not run.overflows(task)
         task.attempt.reserved = reservation(task)
         assert event.key == task.spec.worker
@@ -84,8 +86,8 @@ class _Effect:
                     if status not in FINAL and status != "failed":
                         self._cancel(run.tasks[id])
                 run.word = "cancelled"
-            case c.SetLimits(limits=limits):
-                run.limits = with_named(run.limits, limits)
+            case c.SetLimits(limits=limits, named=named):
+                run.limits = with_named(run.limits, limits, named)
                 if run.of_limits:
                     run.reopen()
             case c.AmendRun():
@@ -102,8 +104,7 @@ class _Effect:
             case c.CancelTask(task=id):
                 for gone in [run.tasks[id], *(run.tasks[other] for other in doomed(run, run.tasks[id]))]:
                     self._cancel(gone)
-                if run.of_limits or not any(task.told == "blocked" for task in run.tasks.values()):
-                    run.reopen()
+                run.reopen()
             case c.SupersedeTask():
                 self._supersede(run.tasks[command.task], command)
             case _:
@@ -147,6 +148,7 @@ class _Effect:
 
     def _cancel(self, task: Task) -> None:
         self.run.close(task)
+        self.run.changes += 1
         _stop(task, "cancelled", "")
 
     def _amend(self, command: c.AmendRun) -> None:
@@ -158,7 +160,7 @@ class _Effect:
                 if before.verifiers[key] != after.verifiers[key]:
                     run.close(task)
         run.pinned = after
-        if run.word == "failed" and CAN_GO_ON & set(run.statuses().values()):
+        if (run.word == "failed" and CAN_GO_ON & set(run.statuses().values())) or run.fails_fast():
             run.reopen()
 
     def _supersede(self, old: Task, command: c.SupersedeTask) -> None:
@@ -198,7 +200,7 @@ class _Effect:
         elif run.judge(task) == "structure":
             self._accept(task, outcome)
         else:
-            task.staged, task.verifier_errors = outcome, 0
+            task.staged, task.verifier_errors, task.made = outcome, 0, run.changes
 
     def _verdict(self, task: Task, command: c.SubmitVerdict) -> None:
         verdict, staged = command.report.verdict, task.staged
@@ -224,11 +226,12 @@ class _Effect:
             codes.add("invalid_spec")
         if not codes:
             return False
-        code = self._event(e.DecompositionRefused).code
-        assert code in codes
+        refused = self._event(e.DecompositionRefused)
+        assert refused.code in codes
+        check_spent(self.run, task, proposal, refused)
         task.staged = None
-        if code != "version_conflict":
-            _stop(task, "blocked", code)
+        if refused.spent:
+            _stop(task, "blocked", refused.code)
             return True
         task.conflicts += 1
         if task.conflicts > 1:
@@ -241,7 +244,7 @@ class _Effect:
         task.deps += [dep for dep in dict.fromkeys((*new, *proposal.reuse)) if dep not in task.deps]
         task.staged, task.conflicts, task.composition = None, 0, bytes(proposal.composition_contract)
         task.decompositions += 1
-        run.revision += 1
+        run.revision, run.changes = run.revision + 1, run.changes + 1
         self._edges_are_told()
 
     def _edges_are_told(self) -> None:

@@ -12,9 +12,9 @@ import msgspec
 
 from dagbok.events.run import commands as c
 from dagbok.events.run.values import Claim, Decompose, Limits, Pinned, Report, Spec
-from tests.property.run_model import Attempt, Model, Task
+from tests.property.run_model import Attempt, Model, Task, total
+from tests.property.run_model_policy import is_weaker, judges_below
 
-STRENGTH = ("human_review", "executable_checks", "formal")
 MENDS = (c.AmendRun, c.SetLimits, c.RetryTask, c.SupersedeTask)
 """Commands that a failed run takes as well."""
 
@@ -23,17 +23,18 @@ def refusals(run: Model, command: c.RunCommand, now_ms: int) -> set[str]:
     """The codes that are against the command now."""
     closed = ("succeeded", "cancelled") if isinstance(command, MENDS) else ("succeeded", "cancelled", "failed")
     found = {"run_closed"} if run.word in closed else set()
-    return found.union(_of_the_run(run, command), _of_a_task(run, command), _of_agents(run, command, now_ms))
+    of_the_run = _of_the_run(run, command, now_ms)
+    return found.union(of_the_run, _of_a_task(run, command), _of_agents(run, command, now_ms))
 
 
-def _of_the_run(run: Model, command: c.RunCommand) -> Iterator[str]:
+def _of_the_run(run: Model, command: c.RunCommand, now_ms: int) -> Iterator[str]:
     match command:
         case c.PauseRun() if run.word == "paused":
             yield "version_conflict"
         case c.ResumeRun() if run.word != "paused":
             yield "version_conflict"
-        case c.SetLimits(limits=limits) if _lowers(run.limits, limits):
-            yield "config_mismatch"
+        case c.SetLimits(limits=limits, named=named):
+            yield from _of_limits(run, with_named(run.limits, limits, named), now_ms)
         case c.AmendRun():
             for key in command.verifiers.keys() & run.pinned.verifiers.keys():
                 if not set(run.pinned.verifiers[key].judges) <= set(command.verifiers[key].judges):
@@ -71,7 +72,7 @@ def _of_a_replacement(run: Model, old: Task, command: c.SupersedeTask) -> Iterat
     yield from _of_new_tasks(run, (spec,), edges | {spec.id: list(spec.depends_on)}, len(set(spec.depends_on)))
     if old.parent is not None:
         yield from _of_children(run, run.tasks[old.parent], (spec,))
-    elif spec.verifier in run.pinned.verifiers and _is_weaker(run, spec.verifier, old.spec.verifier):
+    elif spec.verifier in run.pinned.verifiers and is_weaker(run, spec.verifier, old.spec.verifier):
         yield "weaker_verifier"
 
 
@@ -120,17 +121,6 @@ def _of_new_tasks(run: Model, specs: tuple[Spec, ...], edges: dict[str, list[str
         other = spec.proposal_verifier
         if other is not None and (other not in pins or "decomposition" not in pins[other].judges):
             yield "verifier_unavailable"
-
-
-def judges_below(run: Model, parent: Task) -> set[str]:
-    """The verifiers that new tasks below a task may name: those of the nearest list above them; without a list those
-    that are not weaker than the parent's own."""
-    above: Task | None = parent
-    while above is not None and above.spec.child_verifiers is None:
-        above = None if above.parent is None else run.tasks[above.parent]
-    if above is not None:
-        return set(above.spec.child_verifiers or ())
-    return {key for key in run.pinned.verifiers if not _is_weaker(run, key, parent.spec.verifier)}
 
 
 def _of_children(run: Model, parent: Task, specs: tuple[Spec, ...]) -> Iterator[str]:
@@ -265,18 +255,26 @@ def has_circle(edges: dict[str, list[str]]) -> bool:
     return bool(left)
 
 
-def _is_weaker(run: Model, key: str, floor: str) -> bool:
-    pins = run.pinned.verifiers
-    return STRENGTH.index(pins[key].assurance) < STRENGTH.index(pins[floor].assurance)
-
-
-def _lowers(now: Limits, wanted: Limits) -> bool:
+def _of_limits(run: Model, wanted: Limits, now_ms: int) -> Iterator[str]:
     pairs: Iterable[tuple[int | str | None, int | str | None]]
-    pairs = [(getattr(now, name), getattr(wanted, name)) for name in Limits.__struct_fields__]
-    return any(new is not None and (old is None or Decimal(new) < Decimal(old)) for old, new in pairs)
+    pairs = [(getattr(run.limits, name), getattr(wanted, name)) for name in Limits.__struct_fields__]
+    if any(old is not None and new is not None and Decimal(new) < Decimal(old) for old, new in pairs):
+        yield "config_mismatch"
+    tokens, cost = total(run.spent, run.reserved())
+    used: dict[str, int | Decimal] = {
+        "max_tokens": tokens,
+        "max_cost": cost,
+        "max_wall_ms": now_ms - run.started_ms,
+        "max_total_artifact_bytes": run.artifact_bytes,
+    }
+    for name, amount in used.items():
+        begins = None if getattr(run.limits, name) is not None else getattr(wanted, name)
+        if begins is not None and Decimal(begins) < amount:
+            yield "budget_exhausted"
 
 
-def with_named(now: Limits, wanted: Limits) -> Limits:
-    """The limits afterwards: those that are not named stay."""
-    named = {name: value for name in Limits.__struct_fields__ if (value := getattr(wanted, name)) is not None}
-    return msgspec.structs.replace(now, **named)
+def with_named(now: Limits, wanted: Limits, names: tuple[str, ...] | None) -> Limits:
+    """The limits afterwards: those that are not named stay, and those that are named as none."""
+    named = [name for name in Limits.__struct_fields__ if names is None or name in names]
+    changed = {name: value for name in named if (value := getattr(wanted, name)) is not None}
+    return msgspec.structs.replace(now, **changed)

@@ -13,7 +13,7 @@ from dagbok.events.run import commands as c
 from dagbok.projections.task_graph.state import CLOSED_RUN, FINAL_TASK
 from dagbok.testing import act, pin
 from tests.property.run_agents import Agents
-from tests.property.run_graphs import HIGHEST, KEYS, VERIFIERS, a_task, raised
+from tests.property.run_graphs import HIGHEST, KEYS, VERIFIERS, a_task, set_limits
 from tests.property.run_machine import POLICIES, randoms
 
 
@@ -75,7 +75,7 @@ class Operators(Agents):
         judges = random.choice((pinned.judges, pinned.judges, ("candidate",)))
         changed = pin(*judges, version=random.choice(("1", "2", "3")), assurance=pinned.assurance)
         said: tuple[c.RunCommand, ...] = (
-            c.SetLimits(raised(random, run.limits)),
+            set_limits(random, run.limits),
             c.PauseRun(),
             c.ResumeRun(),
             c.AmendRun(verifiers={key: changed}),
@@ -117,3 +117,29 @@ class Operators(Agents):
             *[c.SupersedeTask(node.id, replacement, random.choice((None, None, run.graph_revision, 1)))] * 2,
         )
         self._send(random.choice(said))
+
+    @precondition(lambda self: self.planners())
+    @rule(random=randoms, ends=st.booleans())
+    def a_plan_gets_another_head(self, random: Random, ends: bool) -> None:
+        """Who is to put the parts together is replaced, by somebody who needs one of them; and may be given up, too."""
+        plan, child = random.choice(self.planners())
+        spec = a_task(random, self._new_name("h"), (), (self.run_state.tasks[plan].spec.verifier,))
+        spec = msgspec.structs.replace(spec, depends_on=(child,))
+        self._send(c.SupersedeTask(plan, spec))
+        if ends and spec.id in self.run_state.tasks:
+            self._send(c.CancelTask(spec.id))
+
+    def planners(self) -> list[tuple[str, str]]:
+        """Tasks that wait for a task which they created, each with one such task."""
+        run = self.run_state
+        if run.status in CLOSED_RUN:
+            return []
+        pairs = [(node.created_by, id) for id, node in run.tasks.items() if node.status not in FINAL_TASK]
+        waiting = {id for id, node in run.tasks.items() if node.status == "waiting"}
+        return [(plan, child) for plan, child in pairs if plan is not None and plan in waiting]
+
+    @precondition(lambda self: self.run_state.status == "blocked" and self.run_state.failed)
+    @rule()
+    def nobody_wants_a_blocked_run_after_a_failure(self) -> None:
+        if self.run_state.bound().failure_policy != "fail_fast":
+            self._send(c.AmendRun(failure_policy="fail_fast"))

@@ -35,6 +35,7 @@ def recount(run: RunState) -> None:
     assert len(run.reviews) == len(set(run.reviews))
     assert set(run.resting) == {node.id for node in tasks if node.status == "backoff" and node.staged is not None}
     assert (run.blocked_by != "") == (run.status == "blocked") >= run.exhausted
+    assert run.status != "blocked" or run.exhausted or run.blocked_by in run.blocked.values()
     held = [node.attempt.reserved for node in tasks if node.attempt is not None and node.attempt.reserved is not None]
     assert _amount(run.reserved) == _total(held)
     for node in tasks:
@@ -83,8 +84,12 @@ def _is_taken(run: RunState, node: TaskNode, dep: TaskNode) -> bool:
 
 
 def holds(condition: Condition, outputs: Json) -> bool:
-    """Conditions as the tests of graphs use them: one name at the top of an object."""
-    found = outputs.get(condition.output[1:]) if isinstance(outputs, dict) else None
+    """Conditions as the tests of graphs use them: one name at the top of an object. What is not there equals nothing,
+    not even null (ADR 8)."""
+    name = condition.output[1:]
+    if not isinstance(outputs, dict) or name not in outputs:
+        return condition.op == "not_in"
+    found = outputs[name]
     values = [msgspec.json.decode(value) for value in condition.values]
     if condition.op in ("in", "not_in"):
         return (found in values) == (condition.op == "in")
@@ -118,6 +123,7 @@ def nothing_is_forgotten(run: RunState, now_ms: int | None = None) -> None:
         assert now_ms is None or not _is_late(run, now_ms)
     if run.status == "blocked":
         assert not run.active
+        assert not (run.failed and run.bound().failure_policy == "fail_fast")
         if any(node.status in ACTIVE_TASK for node in tasks):
             assert run.blocked_by == "budget_exhausted"
         else:

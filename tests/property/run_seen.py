@@ -24,7 +24,7 @@ WAYS = {
     "failed": ("ready",),
     "run running": ("run paused", "run blocked", "run succeeded", "run failed", "run cancelled"),
     "run paused": ("run running", "run succeeded", "run cancelled"),
-    "run blocked": ("run running", "run cancelled"),
+    "run blocked": ("run running", "run failed", "run cancelled"),
     "run failed": ("run running",),
 }
 """Section 7 of `docs/design/messages.md`, as it shows between two commands."""
@@ -51,12 +51,12 @@ CODES = tuple(
     f"{event} {code}"
     for event, codes in {
         "TaskBlocked": "worker_blocked inconclusive verifier_error poison context_overflow budget_exhausted cycle "
-        "weaker_verifier unknown_dependency idempotency_conflict verifier_unavailable invalid_outcome",
+        "weaker_verifier unknown_dependency idempotency_conflict verifier_unavailable invalid_outcome version_conflict",
         "TaskFailed": "worker_failed verification_failed poison timeout",
         "RunBlocked": "budget_exhausted worker_blocked",
         "RunFailed": "task_cancelled worker_failed",
         "AttemptLost": "process_gone lease_expired",
-        "DecompositionRefused": "version_conflict",
+        "overtaken": "version_conflict unknown_dependency idempotency_conflict cycle",
     }.items()
     for code in codes.split()
 )
@@ -82,6 +82,8 @@ RARE = frozenset(
         "verdict_mismatch",
         "artifact_integrity",
         "TaskBlocked unknown_dependency",
+        "overtaken cycle",
+        "overtaken idempotency_conflict",
         "TaskFailed timeout",
         "TaskFailed verification_failed",
     )
@@ -115,6 +117,8 @@ class Seen:
         for event in events:
             if not isinstance(event, e.CommandRefused) and (code := getattr(event, "code", None)) is not None:
                 self.codes[f"{type(event).__name__} {code}"] += 1
+            if isinstance(event, e.DecompositionRefused) and not event.spent:
+                self.codes[f"overtaken {event.code}"] += 1
         after = self.statuses(run)
         moved = {id: (before.get(id, "none"), status) for id, status in after.items() if before.get(id) != status}
         self.moves.update(f"{old} → {new}" for old, new in moved.values())

@@ -6,6 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dagbok.agents.scheduler.decide.budget import may_work
 from dagbok.events.run import commands as c
 from dagbok.events.run.events import CommandRefused
 from dagbok.events.run.values import Limits
@@ -70,6 +71,8 @@ def _next(history: LogBuilder, run: RunState, *, resolve: bool) -> c.RunCommand 
         return act.submit_outcome(run, id, candidate({"of": id}))
     if run.backoffs and run.status != "blocked":
         task = run.backoffs[0][2]
+        if run.resting and run.tasks[task].staged is None and not may_work(run, run.tasks[task]):
+            task = min(run.resting, key=lambda id: run.tasks[id].due_ms)  # the work waits for that verdict
         history.now_ms = max(history.now_ms, run.tasks[task].due_ms)
         return act.fire_timer(run, "backoff", task)
     if run.blocked and resolve:

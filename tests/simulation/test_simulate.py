@@ -9,7 +9,8 @@ import socket
 
 import pytest
 
-from dagbok import Candidate, Outcome, RunResult, TaskContext, TaskSpec, When, verifier, worker
+from dagbok import Candidate, Code, Outcome, RunResult, TaskContext, TaskSpec, When, verifier, worker
+from dagbok.events.errors import InvalidInput
 from dagbok.testing import NO_FAULTS, Faults, SimulationFailed, simulate, simulation
 
 SEEDS = range(25)
@@ -133,6 +134,38 @@ def test_a_worker_that_leaves_the_simulation_is_told_so() -> None:
     with pytest.raises(SimulationFailed, match="no real I/O"):
         simulate(TaskSpec(goal="fetch", worker="web", verifier="sum"), web, is_sum, faults=NO_FAULTS)
     assert socket.getdefaulttimeout() is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "said", "code"),
+    [
+        (TaskSpec(id="one", goal="add", worker="ad", verifier="sum"), "'one' names the worker 'ad'", Code.USAGE),
+        (TaskSpec(goal="add", worker="add", verifier="sums"), "verifier 'sums'", Code.VERIFIER_UNAVAILABLE),
+        (
+            TaskSpec(goal="add", worker="add", verifier="sum", proposal_verifier="sm"),
+            "the verifier 'sm'",
+            Code.VERIFIER_UNAVAILABLE,
+        ),
+    ],
+)
+def test_what_tasks_name_and_nobody_gave_is_said_before_anything_runs(spec: TaskSpec, said: str, code: Code) -> None:
+    with pytest.raises(InvalidInput, match=r"which simulate was not given; did you mean '(add|sum)'") as refused:
+        simulate(spec, add, is_sum)
+    assert said in str(refused.value)
+    assert "pass the" in (refused.value.advice or "")
+    assert refused.value.code == code
+
+
+def test_a_worker_that_a_decomposition_names_and_nobody_has_is_named() -> None:
+    with pytest.raises(SimulationFailed, match="no process has worker 'add': pass what the tasks name to simulate"):
+        simulate(TaskSpec(goal="plan", worker="plan", verifier="sum"), plan, is_sum, faults=NO_FAULTS, seeds=[1])
+
+
+def test_a_run_that_is_refused_says_why() -> None:
+    turns = [TaskSpec(id=id, goal="add", worker="add", verifier="sum", depends_on=[of]) for id, of in ("ab", "ba")]
+    first = TaskSpec(id="c", goal="add", worker="add", verifier="sum")
+    with pytest.raises(SimulationFailed, match=r"never started: run \(cycle: "):
+        simulate([first, *turns], add, is_sum, faults=NO_FAULTS, seeds=[1])
 
 
 async def test_inside_of_an_event_loop_it_refuses() -> None:

@@ -18,7 +18,7 @@ from dagbok.events.run.events import (
     TaskVerified,
     VerdictRecorded,
 )
-from dagbok.events.run.values import Pinned, VerifierPin
+from dagbok.events.run.values import Limits, Pinned, Usage, VerifierPin
 from dagbok.testing import (
     OTHER_CLAIM,
     Scenario,
@@ -204,6 +204,21 @@ def test_a_run_that_failed_at_its_first_failure_goes_on_when_it_may_go_on_after_
     reopened = failed.amends(failure_policy="continue_independent")
     reopened.then(RunAmended, RunReopened, like(AttemptOpened, task="b")).then_state(status="running")
     reopened.submits("b", candidate(1)).judges("b", "pass").then_state(status="failed")
+
+
+def test_a_blocked_run_that_becomes_fail_fast_ends_if_a_task_has_failed() -> None:
+    """Nobody has to resolve a block in a run that one failure ends."""
+    run = given().when(start(task("a"), task("b"))).fails("a", failure(terminal=True)).submits("b", blocked())
+    run.then_state(status="blocked").amends(failure_policy="fail_fast").then(
+        RunAmended, RunReopened, RunFailed("worker_failed", ("a",))
+    ).then_state(status="failed", blocked_by="")
+
+
+def test_a_run_without_means_that_becomes_fail_fast_ends_if_a_task_has_failed() -> None:
+    tasks = (task("a"), task("b"))
+    run = given().when(start(*tasks, limits=Limits(max_tokens=5))).fails("a", failure(terminal=True), usage=Usage(5))
+    run.releases("b").then_state(status="blocked", exhausted=True)
+    run.amends(failure_policy="fail_fast").then_state(status="failed", exhausted=False)
 
 
 def test_a_failed_run_with_nothing_left_to_do_stays_so_whatever_is_amended() -> None:

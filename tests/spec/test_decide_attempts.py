@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from dagbok.events.codes import Code
+from dagbok.events.errors import Refused
 from dagbok.events.run.commands import RejectAttempt, Renewal, RenewLeases, StartAttempt
 from dagbok.events.run.events import (
     AttemptFailed,
@@ -21,7 +23,20 @@ from dagbok.events.run.events import (
     TaskFailed,
 )
 from dagbok.events.run.values import Claim, Failure, Limits
-from dagbok.testing import CLAIM, OTHER_CLAIM, Scenario, act, candidate, failure, given, like, run_of, start, task
+from dagbok.testing import (
+    CLAIM,
+    OTHER_CLAIM,
+    Scenario,
+    act,
+    blocked,
+    candidate,
+    failure,
+    given,
+    like,
+    run_of,
+    start,
+    task,
+)
 
 
 def test_the_first_claim_binds_the_epoch() -> None:
@@ -57,6 +72,21 @@ def test_an_outcome_after_the_lease_is_refused_even_before_its_timer() -> None:
     running.after(1_000).submits("a", candidate(1)).then_refused(Code.LEASE_REJECTED, naming="ended 0 ms ago")
     running.after(1_000).fails("a").then_refused(Code.LEASE_REJECTED)
     running.after(1_000).releases("a").then_refused(Code.LEASE_REJECTED)
+
+
+def test_who_names_an_attempt_that_is_not_the_present_one_is_told_why() -> None:
+    """Over by another attempt, over with the task, or never there: the last is a mistake of who asks."""
+    again = run_of(task("a"), task("z")).starts("a").releases("a").then_task("a", epoch=2)
+    present = act.submit_outcome(again.state, "a", candidate(1))
+    first, unknown = (msgspec.structs.replace(present, epoch=epoch) for epoch in (1, 7))
+    again.when(first).then_refused(Code.STALE_ATTEMPT, naming="attempt 1 of task a is over: attempt 2 came after it")
+    ended = again.starts("a").submits("a", blocked())
+    ended.when(present).then_refused(Code.STALE_ATTEMPT, naming="attempt 2 of task a is over: the task is blocked")
+    never = again.when(unknown).then_refused(
+        Code.STALE_ATTEMPT, naming="there is no attempt 7 of task a: its last is 2"
+    )
+    assert isinstance(never.answer, Refused)
+    assert "name the epoch that the dispatch names" in never.answer.advice
 
 
 def test_leases_are_renewed_each_by_itself() -> None:

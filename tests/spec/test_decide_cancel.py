@@ -141,9 +141,17 @@ def test_a_blocked_run_whose_block_is_cancelled_goes_on_or_fails() -> None:
 
 def test_a_run_that_is_blocked_on_another_task_stays_blocked() -> None:
     run = run_of(task("a"), task("b")).submits("a", blocked()).submits("b", blocked()).then_state(status="blocked")
-    one = run.cancels("a").then(TaskCancelled).then_state(status="blocked", blocked={"b": "worker_blocked"})
+    one = run.cancels("a").then(TaskCancelled, RunReopened, RunBlocked("worker_blocked", ("b",)))
+    one.then_state(status="blocked", blocked={"b": "worker_blocked"})
     one.resolves("b").then_state(status="running")
     one.cancels("b").then_state(status="failed")
+
+
+def test_a_blocked_run_names_what_it_is_still_blocked_by_when_one_block_is_cancelled() -> None:
+    run = run_of(task("a"), task("b")).submits("a", blocked()).submits("b", decompose(reuse=("nobody",)))
+    run.then_state(status="blocked", blocked_by="worker_blocked")
+    one = run.cancels("a").then(TaskCancelled, RunReopened, RunBlocked("unknown_dependency", ("b",)))
+    one.then_state(blocked_by="unknown_dependency", exhausted=False)
 
 
 def test_a_branch_with_a_blocked_task_is_cancelled_as_a_whole() -> None:
@@ -175,8 +183,11 @@ def test_the_room_of_a_cancelled_task_is_used_at_once() -> None:
 
 def test_a_cancelled_task_cannot_be_waited_for_any_more() -> None:
     run = run_of(task("a"), task("b")).cancels("a")
-    run.submits("b", decompose(reuse=("a",))).then(
-        like(DecompositionRefused, code="unknown_dependency"),
+    told = run.submits("b", decompose(reuse=("a",))).then(
+        like(DecompositionRefused, code="unknown_dependency", spent=False), like(AttemptOpened, task="b", kind="work")
+    )
+    told.submits("b", decompose(reuse=("a",))).then(
+        like(DecompositionRefused, code="unknown_dependency", spent=True),
         like(TaskBlocked, code="unknown_dependency"),
         like(RunBlocked, tasks=("b",)),
     )

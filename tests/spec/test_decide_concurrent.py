@@ -8,7 +8,9 @@ from dagbok.events.run.events import (
     DecompositionAccepted,
     DecompositionProposed,
     DecompositionRefused,
+    RunBlocked,
     TaskBackedOff,
+    TaskBlocked,
     TasksAdded,
     VerdictRecorded,
 )
@@ -43,12 +45,14 @@ def test_proposals_that_are_judged_at_the_same_time_are_accepted_in_any_order() 
         grown.then_task("a", failures=0).then_task("b", failures=0, deps=("d", "a"))
 
 
-def test_two_that_would_wait_for_each_other_the_second_is_refused() -> None:
+def test_two_that_would_wait_for_each_other_the_second_is_told_and_asked_again() -> None:
+    """It could not know; whoever says it again knows."""
     run = run_of(task("a"), task("b")).starts("a").starts("b").submits("a", decompose(reuse=("b",)))
-    run.submits("b", decompose(task("c"), reuse=("a",))).then_task("b", status="blocked", deps=())
+    told = run.submits("b", decompose(task("c"), reuse=("a",))).then_task("b", status="ready", deps=(), conflicts=1)
+    told.submits("b", decompose(task("c"), reuse=("a",))).then_task("b", status="blocked", deps=())
     through = run_of(task("a"), task("b")).submits("a", decompose(task("c"), reuse=("b",)))
     through.submits("b", decompose(reuse=("c",))).then_task("b", status="waiting", deps=("c",))
-    through.submits("b", decompose(task("d", depends_on=("a",)))).then_task("b", status="blocked")
+    through.submits("b", decompose(task("d", depends_on=("a",)))).then_task("b", status="ready", conflicts=1)
 
 
 def test_two_proposals_that_would_wait_for_each_other_pass_one_by_one() -> None:
@@ -56,20 +60,65 @@ def test_two_proposals_that_would_wait_for_each_other_pass_one_by_one() -> None:
     both = run.submits("a", decompose(reuse=("b",))).submits("b", decompose(reuse=("a",)))
     second = both.judges("a", "pass").judges("b", "pass")
     assert isinstance(second.events[1], DecompositionRefused)
-    assert second.events[1].code == "cycle"
+    assert (second.events[1].code, second.events[1].spent) == ("cycle", False)
 
 
-# Stale revisions.
+# Proposals that the graph has overtaken (ADR 13): they cost nothing as long as the graph changes.
+
+
+def _moved(run: Scenario) -> Scenario:
+    """Somebody replaces a task that is of no interest here."""
+    last = next(reversed([id for id in run.state.tasks if id.startswith("z")]))
+    return run.supersedes(last, task(f"z{len(run.state.tasks)}"))
 
 
 def _stale(run: Scenario) -> Scenario:
-    return run.submits("a", decompose(task("c"), expected_graph_revision=7))
+    revision = run.state.graph_revision
+    return _moved(run).submits("a", decompose(task("c"), expected_graph_revision=revision))
 
 
-def test_the_first_stale_revision_is_answered_at_once_and_the_next_ones_ever_later() -> None:
-    """A worker that never names the present revision is not asked as fast as it answers."""
+def test_a_revision_that_went_by_before_the_attempt_was_opened_is_a_breach() -> None:
+    """Who is asked on the present graph and names another one would do so for ever: it is blocked, as after any other
+    breach."""
+    once = _stale(run_of(task("a"), task("z0"))).then_task("a", status="ready", conflicts=1)
+    for run, revision in ((once, 1), (once, 7), (run_of(task("a")), 7)):
+        run.submits("a", decompose(task("c"), expected_graph_revision=revision)).then(
+            like(DecompositionRefused, code="version_conflict", spent=True),
+            like(TaskBlocked, task="a", code="version_conflict"),
+            *[RunBlocked] * (len(run.state.tasks) == 1),
+        )
+
+
+def test_a_proposal_that_is_stale_and_wrong_is_told_the_one_and_then_the_other() -> None:
+    wrong = decompose(task("c", depends_on=("nobody",)), expected_graph_revision=1)
+    told = _moved(run_of(task("a"), task("z0"))).submits("a", wrong).then_task("a", status="ready", conflicts=1)
+    present = decompose(task("c", depends_on=("nobody",)), expected_graph_revision=2)
+    told.submits("a", present).then(DecompositionRefused, like(TaskBlocked, code="unknown_dependency"))
+
+
+def test_what_is_wrong_whatever_the_graph_is_costs_its_worker_the_chance() -> None:
+    for wrong in (
+        decompose(task("c", depends_on=("nobody",))),
+        decompose(task("c", depends_on=("a",))),
+        decompose(task("c"), task("c")),
+        decompose(),
+    ):
+        _moved(run_of(task("a"), task("z0"))).submits("a", wrong).then_task("a", status="blocked", conflicts=0)
+
+
+def test_a_name_that_another_plan_took_meanwhile_costs_nothing() -> None:
+    run = run_of(task("a"), task("b")).starts("b").submits("a", decompose(task("c")))
+    told = run.submits("b", decompose(task("c"))).then(
+        like(DecompositionRefused, code="idempotency_conflict", spent=False), like(AttemptOpened, task="b")
+    )
+    told.submits("b", decompose(task("c"))).then(DecompositionRefused, like(TaskBlocked, code="idempotency_conflict"))
+    told.submits("b", decompose(task("d"))).then_task("b", status="waiting", conflicts=0)
+
+
+def test_the_first_proposal_that_is_overtaken_is_answered_at_once_and_the_next_ones_ever_later() -> None:
+    """In a run that changes all the time its worker is not asked as fast as it answers."""
     limits = Limits(backoff_base_ms=1_000, backoff_max_ms=4_000)
-    run = given().when(start(task("a"), limits=limits))
+    run = given().when(start(task("a"), task("z0"), limits=limits))
     once = _stale(run).then(like(DecompositionRefused, spent=False), like(AttemptOpened, task="a", epoch=2))
     pauses_ms = []
     again = once
@@ -84,7 +133,7 @@ def test_the_first_stale_revision_is_answered_at_once_and_the_next_ones_ever_lat
 
 def test_a_task_that_rests_after_a_stale_revision_leaves_its_room_to_others() -> None:
     limits = Limits(max_open=1)
-    run = given().when(start(task("a", priority=2), task("b"), limits=limits))
+    run = given().when(start(task("a", priority=2), task("b", priority=1), task("z0"), limits=limits))
     _stale(_stale(run)).then(DecompositionRefused, like(TaskBackedOff, task="a"), like(AttemptOpened, task="b"))
 
 
@@ -98,7 +147,7 @@ def test_a_proposal_whose_revision_went_by_while_it_was_judged_rests_the_second_
 
 
 def test_conflicts_are_forgotten_when_a_decomposition_is_accepted() -> None:
-    accepted = _stale(run_of(task("a"))).submits("a", decompose(task("c")))
+    accepted = _stale(run_of(task("a"), task("z0"))).submits("a", decompose(task("c")))
     accepted.then_task("a", conflicts=0, decompositions=1)
 
 

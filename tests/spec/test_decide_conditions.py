@@ -138,8 +138,17 @@ def test_what_is_not_there_is_equal_to_nothing(pointer: str, outputs: Json) -> N
     assert _is_taken(outputs, when("a", pointer, None, op="not_in"))
 
 
+def test_what_is_not_there_is_not_null() -> None:
+    """Who asks for null asks for an output that says so."""
+    found: tuple[tuple[Json, bool], ...] = (({"x": None}, True), ({"y": 1}, False), ({}, False), (None, False))
+    for outputs, taken in found:
+        assert _is_taken(outputs, when("a", "/x", None)) is taken
+        assert _is_taken(outputs, when("a", "/x", None, op="not_in")) is not taken
+
+
 def test_a_task_without_control_values_has_null() -> None:
     assert _is_taken(None, when("a", "", None))
+    assert not _is_taken(None, when("a", "/x", None))
 
 
 def test_several_conditions_on_an_edge_hold_together() -> None:

@@ -301,15 +301,16 @@ def test_a_proposal_that_fails_its_verifier_spends_an_attempt() -> None:
 
 
 def test_a_proposal_is_held_to_the_rules_again_when_it_passes() -> None:
-    """The graph changed while it was judged: now its new task is there already."""
+    """The graph changed while it was judged: now its new task is there already. That is nobody's fault, so its worker
+    is told and asked again."""
     run = given().when(start(task("one", proposal_verifier="plan-check"), task("two"), verifiers=JUDGED))
     judged = run.starts("one").starts("two").submits("one", decompose(task("a")))
     moved = judged.submits("two", decompose(task("a")))
     moved.judges("one", "pass").then(
         VerdictRecorded,
-        like(DecompositionRefused, task="one", code="idempotency_conflict", spent=True),
-        like(TaskBlocked, task="one", code="idempotency_conflict"),
-    )
+        like(DecompositionRefused, task="one", code="idempotency_conflict", spent=False),
+        like(AttemptOpened, task="one", kind="work"),
+    ).then_task("one", failures=0, conflicts=1)
 
 
 def test_a_revision_that_became_stale_while_it_was_judged_costs_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from dagbok.events.canonical import sha256_hex
@@ -33,6 +34,7 @@ from dagbok.testing import (
     Scenario,
     TaskLimits,
     Usage,
+    act,
     blocked,
     candidate,
     decompose,
@@ -175,8 +177,33 @@ def test_a_context_that_is_too_large_for_the_task_is_mended_by_a_replacement() -
     run.supersedes("b", larger).then(TaskSuperseded, TasksAdded, like(AttemptOpened, task="b2"))
 
 
-def test_a_context_that_grew_while_the_task_rested_blocks_it() -> None:
-    """A task that was decomposed rests after a failure; then it is handed more than at first."""
+def test_a_limit_that_comes_while_a_task_rests_blocks_it_at_its_next_attempt() -> None:
+    """The one way from backoff to blocked: what the task is handed does not grow, but the run had no limit before."""
+    resting = _context().fails("b").then_task("b", status="backoff")
+    for most_bytes, status in ((199 + OWN_BYTES, "blocked"), (200 + OWN_BYTES, "ready")):
+        limited = resting.when(SetLimits(Limits(max_context_bytes=most_bytes))).then_task("b", status="backoff")
+        limited.fires("backoff", "b").then_task("b", status=status, failures=1)
+    limited = resting.when(SetLimits(Limits(max_context_bytes=100))).fires("backoff", "b")
+    limited.then(like(TaskBlocked, task="b", code="context_overflow")).then_state(backoffs=[], resting={})
+    limited.resolves("b").then_task("b", status="blocked")
+
+
+def test_what_is_told_of_earlier_attempts_is_not_counted() -> None:
+    """A retry has as much room as the first try had, whatever is said of that; notes of the author take none either."""
+    long = "x" * 1_000
+    noted = msgspec.structs.replace(task("a", limits=TaskLimits(context_bytes=OWN_BYTES)), metadata=_raw(long))
+    again = given().when(start(noted)).fails("a", failure(long)).fires("backoff", "a").then_task("a", status="ready")
+    review = again.submits("a", candidate(1, outputs={"y": long}))
+    judged = review.judges("a", act.report(review.state, "a", "fail", diagnostics=_raw(long)))
+    third = judged.fires("backoff", "a").then_task("a", status="ready", failures=2)
+    third.submits("a", blocked(long)).resolves("a", long).then_task("a", status="ready")
+
+
+def _raw(text: str) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(text))
+
+
+def test_a_task_that_was_decomposed_is_handed_more_than_at_first() -> None:
     root = task("root", limits=TaskLimits(context_artifacts=1))
     grown = run_of(root, task("z")).submits("root", decompose(task("c"), task("d")))
     done(grown, "c", "d").then(VerdictRecorded, TaskVerified, like(TaskBlocked, task="root", code="context_overflow"))

@@ -28,10 +28,14 @@ VERIFIERS: Mapping[str, VerifierPin] = {
     "person": pin(assurance="human_review"),
     "judge": pin("decomposition"),
     "strict-judge": pin("decomposition", assurance="formal"),
-    "lax-judge": pin("decomposition", assurance="human_review"),
+    "board": pin("decomposition", assurance="human_review"),
 }
-ORDER = ("person", "check", "formal")
-"""From the weakest assurance to the strongest, as the reference lists them."""
+ALLOWED = {
+    "formal": ("formal", "person"),
+    "check": ("formal", "check", "person"),
+    "person": ("formal", "check", "person"),
+}
+"""By the verifier of a task: which ones its children may name (ADR 14)."""
 
 
 def _run(root: Spec) -> Scenario:
@@ -53,33 +57,54 @@ def _refused(run: Scenario, named: str) -> None:
     assert named in event.reason
 
 
-@pytest.mark.parametrize("parent", ORDER)
-@pytest.mark.parametrize("child", ORDER)
-def test_a_child_has_a_verifier_of_at_least_the_assurance_of_its_parent(parent: str, child: str) -> None:
+@pytest.mark.parametrize("parent", ALLOWED)
+@pytest.mark.parametrize("child", ALLOWED)
+def test_a_child_has_a_verifier_of_at_least_the_assurance_of_its_parent_or_a_person(parent: str, child: str) -> None:
     asked = _asks(task("root", verifier=parent), task("c", verifier=child))
-    if ORDER.index(child) >= ORDER.index(parent):
+    if child in ALLOWED[parent]:
         asked.then(DecompositionAccepted, TasksAdded, like(AttemptOpened, task="c"))
     else:
         _refused(asked, f"'{child}'")
 
 
-def test_a_breach_is_not_retried_and_spends_no_attempt_of_the_worker() -> None:
-    run = _asks(task("root"), task("c", verifier="person"))
-    run.then_task("root", status="blocked", failures=0)
-    run.resolves("root").submits("root", decompose(task("c"))).then_task("root", status="waiting")
-
-
-def test_a_weaker_judge_of_decompositions_is_refused_too() -> None:
-    _refused(_asks(task("root"), task("c", proposal_verifier="lax-judge")), "'lax-judge'")
-    _asks(task("root"), task("c", proposal_verifier="strict-judge")).then(
-        DecompositionAccepted, TasksAdded, AttemptOpened
+def test_a_person_in_between_does_not_lower_what_stands_above() -> None:
+    """Else a worker would rid its grandchildren of the proof that its own result needs."""
+    reviewed = _asks(task("root", verifier="formal"), task("c", verifier="person"))
+    reviewed.submits("c", decompose(task("d"))).then_task("c", status="blocked")
+    reviewed.submits("c", decompose(task("d", verifier="formal"))).then_task("c", status="waiting")
+    below = reviewed.submits("c", decompose(task("d", verifier="person")))
+    below.submits("d", decompose(task("e"))).then(
+        like(DecompositionRefused, code="weaker_verifier"), TaskBlocked, RunBlocked
     )
 
 
+def test_a_person_may_approve_a_plan_whose_parts_are_checked_by_programs() -> None:
+    plan = task("root", verifier="person", proposal_verifier="board")
+    _asks(plan, task("c1"), task("c2", verifier="formal")).judges("root", "pass").then(
+        VerdictRecorded, DecompositionAccepted, TasksAdded, AttemptOpened, AttemptOpened
+    )
+
+
+def test_a_breach_is_not_retried_and_spends_no_attempt_of_the_worker() -> None:
+    run = _asks(PROVEN, task("c"))
+    run.then_task("root", status="blocked", failures=0)
+    run.resolves("root").submits("root", decompose(task("c", verifier="formal"))).then_task("root", status="waiting")
+
+
+def test_a_weaker_judge_of_decompositions_is_refused_too() -> None:
+    _refused(_asks(PROVEN, task("c", verifier="formal", proposal_verifier="judge")), "'judge'")
+    for judge in ("strict-judge", "board"):
+        _asks(PROVEN, task("c", verifier="formal", proposal_verifier=judge)).then(
+            DecompositionAccepted, TasksAdded, AttemptOpened
+        )
+
+
 def test_one_weak_child_among_many_refuses_all() -> None:
-    _refused(_asks(task("root"), task("c1"), task("c2", verifier="person"), task("c3")), "c2")
+    strong, weak = (task(f"c{place}", verifier="formal") for place in (1, 3)), task("c2")
+    _refused(_asks(PROVEN, weak, *strong), "c2")
 
 
+PROVEN = task("root", verifier="formal")
 LISTED = task("root", verifier="formal", child_verifiers=("check", "judge"))
 
 
@@ -90,7 +115,8 @@ def test_where_the_verifiers_of_children_are_listed_those_are_the_only_ones() ->
     for child in (
         task("c", verifier="check-2"),
         task("c", verifier="formal"),
-        task("c", proposal_verifier="lax-judge"),
+        task("c", proposal_verifier="board"),
+        task("c", verifier="person"),
     ):
         _refused(_asks(LISTED, child), "may name check, judge")
 
@@ -117,7 +143,8 @@ def test_a_list_below_may_only_be_narrower() -> None:
 
 
 def test_without_a_list_above_a_child_cannot_list_a_weaker_one() -> None:
-    _refused(_asks(task("root"), task("c", child_verifiers=("person",))), "'person'")
+    _refused(_asks(PROVEN, task("c", verifier="formal", child_verifiers=("check",))), "'check'")
+    _asks(PROVEN, task("c", verifier="formal", child_verifiers=("person",))).then_task("root", status="waiting")
 
 
 def test_a_list_names_verifiers_that_the_run_is_bound_to() -> None:
@@ -145,13 +172,15 @@ def test_a_tasks_own_decompositions_are_judged_by_whom_it_names() -> None:
 
 
 def test_the_policy_is_checked_before_a_verifier_is_asked() -> None:
-    _refused(_asks(task("root", proposal_verifier="judge"), task("c", verifier="person")), "'person'")
+    _refused(_asks(task("root", verifier="formal", proposal_verifier="judge"), task("c")), "'check'")
 
 
 def test_the_policy_is_checked_again_when_the_proposal_passes() -> None:
     """The run was amended while the proposal was judged: now the child's verifier is weaker than the parent's."""
-    proposed = _asks(task("root", proposal_verifier="judge"), task("c", verifier="check-2"))
-    weaker = proposed.amends(verifiers={"check-2": pin(assurance="human_review")})
+    root = task("root", verifier="formal", proposal_verifier="judge")
+    proposed = given().when(start(root, verifiers={**VERIFIERS, "proof": pin(assurance="formal")}))
+    proposed = proposed.submits("root", decompose(task("c", verifier="proof")))
+    weaker = proposed.amends(verifiers={"proof": pin()})
     weaker.judges("root", "pass").then(
         VerdictRecorded,
         like(DecompositionRefused, code="weaker_verifier"),
@@ -164,9 +193,10 @@ def test_the_policy_is_checked_again_when_the_proposal_passes() -> None:
 
 
 def test_a_replacement_of_a_first_task_is_judged_no_weaker() -> None:
-    run = _run(task("root"))
-    run.supersedes("root", task("new", verifier="person")).then_refused(Code.WEAKER_VERIFIER, naming="'person'")
-    run.supersedes("root", task("new", verifier="formal")).then_task("new", status="ready")
+    run = _run(PROVEN)
+    run.supersedes("root", task("new")).then_refused(Code.WEAKER_VERIFIER, naming="'check'")
+    for verifier in ("formal", "person"):
+        run.supersedes("root", task("new", verifier=verifier)).then_task("new", status="ready")
 
 
 def test_a_replacement_of_a_child_is_held_to_the_policy_of_its_parent() -> None:

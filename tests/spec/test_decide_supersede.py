@@ -11,6 +11,7 @@ from dagbok.events.run.events import (
     AttemptClosed,
     AttemptOpened,
     DecompositionAccepted,
+    DecompositionRefused,
     RunReopened,
     RunResumed,
     RunSucceeded,
@@ -154,7 +155,7 @@ SQUARE = (task("a"), task("b", depends_on=("a",)), task("c", depends_on=("b",)),
     ],
 )
 def test_a_replacement_is_held_to_the_rules_of_the_graph(replacement: Spec, code: Code, named: str) -> None:
-    verifiers = {"check": pin(), "lax": pin(assurance="human_review")}
+    verifiers = {"check": pin(assurance="formal"), "lax": pin()}
     run = given().when(start(*SQUARE, verifiers=verifiers, limits=Limits(max_edges=3)))
     run.supersedes("b", replacement).then_refused(code, naming=named).then_state(graph_revision=1, edges=2)
 
@@ -220,6 +221,48 @@ def test_children_that_the_replacement_depends_on_go_on() -> None:
     done(other, "c1", "c2", "plan2").then_state(status="succeeded")
 
 
+def test_what_a_replacement_took_over_ends_with_it() -> None:
+    """Who created the child is gone, so whoever waits for it last ends it, whether cancelled or superseded."""
+    grown = _planned(task("c0"), task("c1", depends_on=("c0",)), others=(task("z"),))
+    other = grown.supersedes("plan", task("plan2", depends_on=("c1",))).then_task("c0", status="running")
+    for ended in (other.cancels("plan2"), other.supersedes("plan2", task("plan3"))):
+        ended.then_task("c0", status="cancelled", attempt=None).then_task("c1", status="cancelled")
+    third = other.supersedes("plan2", task("plan3", depends_on=("c1",))).then_task("c1", status="waiting")
+    third.cancels("plan3").then(
+        AttemptClosed("c0", 1, "task_cancelled"),
+        TaskCancelled("plan3", "requested"),
+        TaskCancelled("c0", "parent_cancelled"),
+        TaskCancelled("c1", "parent_cancelled"),
+    )
+
+
+def test_what_was_kept_for_another_task_ends_with_that_one() -> None:
+    """First the plan is replaced, and the child goes on for `other`; then nobody needs it any more."""
+    grown = _planned(task("c1"), task("c2"), others=(task("other"), task("z")))
+    grown = grown.submits("c1", decompose(task("d1"))).submits("other", decompose(reuse=("c1",)))
+    kept = grown.supersedes("plan", task("plan2")).then_task("c1", status="waiting").then_task("d1", status="ready")
+    kept.then_task("c2", status="cancelled")
+    kept.cancels("plan2").then_task("c1", status="waiting")
+    kept.cancels("other").then_task("c1", status="cancelled").then_task("d1", status="cancelled")
+
+
+def test_what_was_kept_stays_while_one_of_several_needs_it() -> None:
+    grown = _planned(task("c1"), others=(task("x"), task("y"), task("z")))
+    both = grown.submits("x", decompose(reuse=("c1",))).submits("y", decompose(reuse=("c1",)))
+    one = both.supersedes("plan", task("plan2")).cancels("x").then_task("c1", status="running")
+    one.cancels("y").then_task("c1", status="cancelled")
+
+
+def test_what_a_task_reuses_of_a_plan_that_goes_on_is_not_ended_with_it() -> None:
+    grown = _planned(task("c1"), others=(task("other"),)).submits("other", decompose(reuse=("c1",)))
+    grown.cancels("other").then_task("c1", status="running").then_task("plan", status="waiting")
+
+
+def test_a_first_task_that_others_wait_for_is_never_ended_with_them() -> None:
+    run = run_of(task("first"), task("b", depends_on=("first",)), task("z"))
+    run.cancels("b").then_task("first", status="ready")
+
+
 def test_a_child_is_superseded_alone_and_its_parent_waits_for_the_other() -> None:
     grown = _planned(task("c1"), task("c2", depends_on=("c1",)))
     other = grown.supersedes("c1", task("c9"))
@@ -254,10 +297,20 @@ def test_a_proposal_that_is_being_judged_goes_with_its_task() -> None:
     assert "c" not in other.state.tasks
 
 
-def test_a_proposal_that_reuses_what_is_superseded_meanwhile_is_refused_when_it_passes() -> None:
+def test_a_proposal_that_reuses_what_is_superseded_while_it_is_judged_goes_back_to_its_worker() -> None:
+    """Its verifier has never seen the replacement; the worker is told of it and loses no attempt."""
     verifiers = {"check": pin("candidate", "decomposition")}
     judged = given().when(start(task("a"), task("old"), verifiers=verifiers)).submits("a", decompose(reuse=("old",)))
-    judged.supersedes("old", task("new")).judges("a", "pass").then_task("a", status="blocked")
+    back = judged.supersedes("old", task("new")).judges("a", "pass")
+    back.then(
+        VerdictRecorded,
+        like(DecompositionRefused, code="unknown_dependency", spent=False),
+        like(AttemptOpened, task="a", kind="work"),
+    ).then_task("a", status="ready", failures=0, conflicts=1)
+    refused = back.events[1]
+    assert isinstance(refused, DecompositionRefused)
+    assert refused.reason.endswith("which is superseded by new")
+    back.submits("a", decompose(reuse=("new",))).judges("a", "pass").then_task("a", status="waiting", deps=("new",))
 
 
 def test_a_repeated_start_is_known_after_the_graph_has_changed() -> None:

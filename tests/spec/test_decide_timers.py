@@ -35,7 +35,7 @@ def test_a_lease_that_ran_out_loses_the_attempt_and_opens_the_next() -> None:
 
 def test_a_late_result_of_a_lost_attempt_is_refused() -> None:
     late = act.submit_outcome(RUNNING.state, "a", candidate(1))
-    RUNNING.fires("lease", "a").when(late).then_refused(Code.STALE_ATTEMPT, naming="epoch 2")
+    RUNNING.fires("lease", "a").when(late).then_refused(Code.STALE_ATTEMPT, naming="attempt 2 came after it")
 
 
 def test_a_deadline_is_checked_against_the_state_and_log_time() -> None:

@@ -180,7 +180,8 @@ async def test_a_decomposition_that_passed_too_late_fails_with_the_rule_that_it_
     for root in ("one", "two"):
         story.judges(root, "pass")
     queries = await show(story.log)
-    work, review = queries.attempts(*ME, RUN, "two")
+    work, review, again = queries.attempts(*ME, RUN, "two")
+    assert (again.kind, again.status) == ("work", "open")
     assert (work.status, work.outcome, work.code) == ("failed", "decompose", "idempotency_conflict")
     assert (review.status, review.outcome) == ("succeeded", "pass")
 

@@ -74,6 +74,16 @@ def test_the_tree_has_each_task_under_the_one_that_it_came_of(queries: Queries) 
     assert other.children == []
 
 
+async def test_the_pools_of_a_run_are_those_of_its_tasks_or_of_some_of_them(place: Place) -> None:
+    builder = LogBuilder()
+    builder.send("run", start(task("a", pool="two"), task("b", pool="one"), task("c", pool="two", depends_on=("b",))))
+    queries = Queries(await place.projected(builder))
+    assert queries.pools(*ME, "run") == ["one", "two"]
+    assert queries.pools(*ME, "run", ["waiting"]) == ["two"]
+    assert queries.pools(*ME, "run", ["verified"]) == []
+    assert queries.pools(*ME, "tree\0") == []
+
+
 def test_the_journal_is_read_in_parts(queries: Queries) -> None:
     everything = queries.journal(*ME, "tree")
     parts = queries.journal(*ME, "tree", limit=4)
@@ -96,6 +106,7 @@ ASKED: dict[str, Callable[[Queries, str, str], object]] = {
     "list_tasks": lambda queries, *who: queries.list_tasks(*who, "tree"),
     "get_task": lambda queries, *who: queries.get_task(*who, "tree", "a"),
     "task_tree": lambda queries, *who: queries.task_tree(*who, "tree"),
+    "pools": lambda queries, *who: queries.pools(*who, "tree"),
     "edges": lambda queries, *who: queries.edges(*who, "tree"),
     "attempts": lambda queries, *who: queries.attempts(*who, "tree"),
     "reports": lambda queries, *who: queries.reports(*who, "tree"),

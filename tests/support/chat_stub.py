@@ -50,10 +50,11 @@ class Say:
 
 @dataclass(frozen=True)
 class Refuse:
-    """The server answers with an error."""
+    """The server answers with an error. `retry_after`: the header of that name."""
 
     status: int
     message: str = "no"
+    retry_after: str = ""
 
 
 Reply = Call | Say | Refuse
@@ -88,6 +89,8 @@ def chat_stub(answer: Callable[[Asked], Reply]) -> Iterator[ChatStub]:
                 self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(data)))
+                if isinstance(reply, Refuse) and reply.retry_after:
+                    self.send_header("retry-after", reply.retry_after)
                 self.end_headers()
                 self.wfile.write(data)
             except ConnectionError:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from dagbok.agents.scheduler.decide.branch import close, reopen
+from dagbok.agents.scheduler.decide.branch import close, fails_fast, reopen
+from dagbok.agents.scheduler.decide.budget import overdrawn
 from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.guards import mendable_run
 from dagbok.agents.scheduler.decide.judges import judge_of
@@ -22,14 +23,24 @@ from dagbok.projections.task_graph.state import ACTIVE_TASK, RunState, TaskNode
 
 
 def set_limits(run: RunState, command: c.SetLimits, by: By) -> Iterator[e.Event]:
-    """Upward only, so that nothing that was accepted becomes illegal; budgets that are not named stay. A run whose
-    budget was exhausted goes on."""
+    """Upward only, so that nothing that was accepted becomes illegal: for the same reason a budget that the run did not
+    have begins at what is used and reserved, or above (ADR 12). What is not named stays. A run whose budget was
+    exhausted goes on."""
     mendable_run(run)
-    check_limits(command.limits)
-    wanted = asked(run.limits, command.limits)
+    wanted = _wanted(run.limits, command)
+    check_limits(wanted)
     if lower := lowered(run.limits, wanted):
+        stand = ", ".join(f"{name} stands at {getattr(run.limits, name)}" for name in lower)
         raise Refused(
-            Code.CONFIG_MISMATCH, f"limits only grow: {', '.join(lower)}", advice="name values that are not smaller"
+            Code.CONFIG_MISMATCH,
+            f"limits only grow: {stand}",
+            advice="name values that are not smaller, and only the limits that are to change",
+        )
+    if over := overdrawn(run, wanted, by.now_ms):
+        raise Refused(
+            Code.BUDGET_EXHAUSTED,
+            "; ".join(f"{each.limit} would be below {each.said}" for each in over),
+            advice="name at least " + ", ".join(f"{each.limit}={each.least}" for each in over),
         )
     yield e.LimitsSet(wanted, run.limits)
     if run.exhausted:
@@ -51,7 +62,19 @@ def amend(run: RunState, command: c.AmendRun, by: By) -> Iterator[e.Event]:
     if run.status == "failed" and any(run.counts.get(status) for status in ACTIVE_TASK):
         # It failed at the first failure, and may go on after it now.
         yield from reopen(run, "its failure policy is amended")
+    elif run.status == "blocked" and fails_fast(run):
+        # It waits for a person although one failure ends it now: it goes on to that end.
+        yield from reopen(run, "its failure policy is amended")
     yield from proceed(run, by.now_ms)
+
+
+def _wanted(now: Limits, command: c.SetLimits) -> Limits:
+    if command.named is None:
+        return asked(now, command.limits)
+    unknown = sorted(set(command.named).difference(Limits.__struct_fields__))
+    if unknown or not command.named:
+        raise Refused(Code.INVALID_SPEC, f"no limits: {', '.join(unknown)[:200]}" if unknown else "no limit is named")
+    return asked(now, command.limits, command.named)
 
 
 def check_limits(limits: Limits) -> None:

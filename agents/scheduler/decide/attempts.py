@@ -98,12 +98,13 @@ def fail(run: RunState, command: FailAttempt, by: By) -> Iterator[Event]:
     yield AttemptFailed(node.id, command.epoch, failure, counted=attempt.kind == "work", usage=command.usage)
     reason = f"{failure.type}: {failure.message}" if failure.type else failure.message
     if attempt.kind == "verify":
-        yield from retry_review(run, node, reason, by, again=failure.failure == "retryable")
+        again = failure.failure == "retryable"
+        yield from retry_review(run, node, reason, by, again=again, retry_after_ms=command.retry_after_ms)
     elif failure.failure == "terminal":
         yield TaskFailed(node.id, failure.code, reason)
         yield from proceed(run, by.now_ms)
     else:
-        yield from retry_work(run, node, failure.code, reason, by)
+        yield from retry_work(run, node, failure.code, reason, by, retry_after_ms=command.retry_after_ms)
 
 
 def _trimmed(failure: Failure) -> Failure:

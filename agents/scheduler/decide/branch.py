@@ -7,12 +7,13 @@ from typing import Literal
 
 from dagbok.agents.scheduler.decide.budget import charged
 from dagbok.events.run.events import AttemptClosed, CloseCause, Event, RunReopened, TaskCancelled
-from dagbok.projections.task_graph.state import FINAL_TASK, RunState, TaskNode
+from dagbok.projections.task_graph.state import FINAL_TASK, GONE_TASK, RunState, TaskNode
 
 
 def doomed_below(run: RunState, top: TaskNode, needed: Iterable[str] = ()) -> Sequence[TaskNode]:
-    """The open tasks that were created below `top`, in the order in which they came, but for those that something else
-    still waits for, or will (`needed`). Costs what the branch has in tasks and edges."""
+    """The open tasks that were created below `top`, or left to it by a task that is gone, in the order in which they
+    came, but for those that something else still waits for, or will (`needed`). Costs what the branch has in tasks and
+    edges."""
     below = _open_below(run, top)
     kept: set[str] = set()
     todo = [id for id, node in below.items() if _is_needed_outside(run, node, top, below)]
@@ -55,10 +56,17 @@ def _open_below(run: RunState, top: TaskNode) -> dict[str, TaskNode]:
     while todo:
         parent = todo.pop()
         for node in (node for dep in parent.deps for node in _with_replaced(run, dep)):
-            if node.created_by == parent.id and node.id not in found:
+            if node.id not in found and _belongs(run, node, parent):
                 found[node.id] = node
                 todo.append(node)
     return {id: node for id, node in found.items() if node.status not in FINAL_TASK}
+
+
+def _belongs(run: RunState, node: TaskNode, parent: TaskNode) -> bool:
+    """What `parent` created ends with it. What it only waits for does too, if who created that is gone, so that nobody
+    else would ever end it."""
+    creator = node.created_by
+    return creator is not None and (creator == parent.id or run.tasks[creator].status in GONE_TASK)
 
 
 def _with_replaced(run: RunState, id: str | None) -> Iterator[TaskNode]:

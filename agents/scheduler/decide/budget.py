@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from dagbok.events.codes import Code
 from dagbok.events.run.amounts import NOTHING, costs_more, plus
 from dagbok.events.run.events import AttemptFailed, Event, TaskBlocked
-from dagbok.events.run.values import ArtifactItem, Failure, Usage
+from dagbok.events.run.values import ArtifactItem, Failure, Limits, Usage
 from dagbok.projections.task_graph.state import Attempt, RunState, TaskNode
 
 
@@ -40,6 +42,38 @@ def out_of_time(run: RunState, now_ms: int) -> bool:
     """Whether the wall time of the run is over, whoever notices."""
     limit_ms = run.limits.max_wall_ms
     return limit_ms is not None and now_ms >= run.started_ms + limit_ms
+
+
+class Overdrawn(NamedTuple):
+    """A limit that would begin too low: what is used of it already, in words, and the least value that it may have."""
+
+    limit: str
+    said: str
+    least: str
+
+
+def overdrawn(run: RunState, wanted: Limits, now_ms: int) -> list[Overdrawn]:
+    """The limits that the run does not have and that `wanted` sets below what is used and reserved. What a worker is
+    handed is not among them: it is measured anew for each attempt."""
+    used = plus(run.spent, run.reserved)
+    elapsed_ms = max(0, now_ms - run.started_ms)
+    kept = run.artifact_bytes
+    found = (
+        Overdrawn("max_tokens", _held("tokens", run.spent.tokens, run.reserved.tokens), str(used.tokens)),
+        Overdrawn("max_cost", _held("cost", run.spent.cost, run.reserved.cost), used.cost),
+        Overdrawn("max_wall_ms", f"the {elapsed_ms} ms since the start", str(elapsed_ms)),
+        Overdrawn("max_total_artifact_bytes", f"the {kept} bytes of its artifacts", str(kept)),
+    )
+    return [each for each in found if _is_below(each, getattr(run.limits, each.limit), getattr(wanted, each.limit))]
+
+
+def _held(what: str, spent: int | str, reserved: int | str) -> str:
+    said = f"the {what} used ({spent})"
+    return said if str(reserved) == "0" else f"{said} and reserved ({reserved})"
+
+
+def _is_below(each: Overdrawn, now: int | str | None, wanted: int | str | None) -> bool:
+    return now is None and wanted is not None and costs_more(each.least, str(wanted))
 
 
 def charged(attempt: Attempt | None) -> Usage:

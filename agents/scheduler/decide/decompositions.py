@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dagbok.agents.scheduler.decide.cause import By
 from dagbok.agents.scheduler.decide.conditions import with_settled_edges
 from dagbok.agents.scheduler.decide.graph_rules import (
+    Outdated,
     check_acyclic,
     check_dependencies,
     check_no_circle,
@@ -96,10 +97,13 @@ def refuse(
     digest: str,
     usage: Usage,
     by: By,
+    made: int,
 ) -> Iterator[Event]:
-    """A stale revision costs nothing: the task runs again on the present graph, at once the first time. Any other
-    breach is deterministic, so it is not retried: the task is blocked with the code until a person resolves it."""
-    stale = error.code is Code.VERSION_CONFLICT
+    """`made`: the offset of the commit that the proposal was made on. If the graph has changed since then and that may
+    be why a rule is broken, it costs nothing: the task runs again on the present graph, at once the first time. There
+    is an end to it, for each such attempt takes another change of the graph. Any other breach is deterministic, so it
+    is not retried: the task is blocked with the code until a person resolves it."""
+    overtaken = isinstance(error, Outdated) and run.graph_offset > made
     yield DecompositionRefused(
         task=parent.id,
         epoch=parent.epoch,
@@ -108,14 +112,14 @@ def refuse(
         digest=digest,
         code=error.code,
         reason=error.message,
-        spent=not stale,
+        spent=not overtaken,
         graph_revision=run.graph_revision,
         usage=usage,
     )
-    if not stale:
+    if not overtaken:
         yield TaskBlocked(parent.id, error.code, error.message)
     elif parent.conflicts > 1:
-        # A worker that never names the present revision would be asked again and again, as fast as it answers.
+        # In a run that changes all the time it would be asked again and again, as fast as it answers.
         due_ms = by.now_ms + backoff_ms(run, parent, parent.conflicts - 1)
         yield TaskBackedOff(parent.id, due_ms, parent.failures)
     yield from proceed(run, by.now_ms)
@@ -142,8 +146,10 @@ def _new_edges(parent: TaskNode, proposal: Decompose) -> int:
 def _check_ids(run: RunState, entries: list[SpecEntry], proposal: Decompose) -> None:
     seen: set[str] = set()
     for entry in entries:
-        if entry.spec.id in seen or entry.spec.id in run.tasks:
-            raise Refused(Code.IDEMPOTENCY_CONFLICT, f"task id {entry.spec.id} is taken")
+        if entry.spec.id in seen:
+            raise Refused(Code.IDEMPOTENCY_CONFLICT, f"two new tasks have the id {entry.spec.id}")
+        if entry.spec.id in run.tasks:
+            raise Outdated(Code.IDEMPOTENCY_CONFLICT, f"task id {entry.spec.id} is taken")
         seen.add(entry.spec.id)
     for id in proposal.reuse:
         check_usable(run, id, f"the decomposition reuses task {id!r}")

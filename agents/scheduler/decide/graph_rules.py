@@ -1,4 +1,5 @@
-"""The rules that every change of the graph is held to, whoever asks for it. Each raises `Refused` with its code."""
+"""The rules that every change of the graph is held to, whoever asks for it. Each raises `Refused` with its code, and
+`Outdated` where the rule was kept by a graph that may have been the present one before."""
 
 from __future__ import annotations
 
@@ -10,10 +11,15 @@ from dagbok.events.run.values import Spec
 from dagbok.projections.task_graph.state import GONE_TASK, RunState, TaskNode
 
 
+class Outdated(Refused):
+    """Speaks of the graph as it is not, or not any more: of another revision, of a task that is gone, of a name that is
+    free, of a task that waits for nobody. Who looked at the graph before it changed may say so in good faith."""
+
+
 def check_revision(run: RunState, expected: int | None) -> None:
     """Who asked for the graph to be as it was must have it so."""
     if expected is not None and expected != run.graph_revision:
-        raise Refused(Code.VERSION_CONFLICT, f"the graph is at revision {run.graph_revision}, expected {expected}")
+        raise Outdated(Code.VERSION_CONFLICT, f"the graph is at revision {run.graph_revision}, expected {expected}")
 
 
 def check_size(run: RunState, *, tasks: int, edges: int) -> None:
@@ -39,7 +45,7 @@ def check_usable(run: RunState, id: str, who: str) -> None:
         raise Refused(Code.UNKNOWN_DEPENDENCY, f"{who}, which does not exist")
     if node.status in GONE_TASK:
         instead = f" by {node.superseded_by}" if node.superseded_by else ""
-        raise Refused(Code.UNKNOWN_DEPENDENCY, f"{who}, which is {node.status}{instead}")
+        raise Outdated(Code.UNKNOWN_DEPENDENCY, f"{who}, which is {node.status}{instead}")
 
 
 def check_acyclic(edges: Mapping[str, Iterable[str]]) -> None:
@@ -73,6 +79,8 @@ def check_no_circle(run: RunState, waiter: TaskNode, targets: Iterable[str]) -> 
             if id not in waiting:
                 waiting.add(id)
                 todo.append(id)
+    if waiter.id in wanted:
+        raise Refused(Code.CYCLE, f"task {waiter.id} would wait for itself")
     circle = sorted(wanted & waiting)
     if circle:
-        raise Refused(Code.CYCLE, f"task {waiter.id} would wait for {circle[0]}, which waits for it")
+        raise Outdated(Code.CYCLE, f"task {waiter.id} would wait for {circle[0]}, which waits for it")

@@ -45,8 +45,22 @@ def present_attempt(run: RunState, task: str, epoch: int, by: By) -> tuple[TaskN
     open_run(run)
     attempt = node.attempt
     if attempt is None or attempt.epoch != epoch:
-        raise Refused(Code.STALE_ATTEMPT, f"attempt {epoch} of task {task} is not the present one (epoch {node.epoch})")
+        raise _stale(node, epoch)
     return node, attempt
+
+
+def _stale(node: TaskNode, epoch: int) -> Refused:
+    named = f"attempt {epoch} of task {node.id}"
+    if epoch > node.epoch or epoch < 1:
+        last = f"its last is {node.epoch}" if node.epoch else "it has had none"
+        return Refused(
+            Code.STALE_ATTEMPT,
+            f"there is no {named}: {last}",
+            advice="name the epoch that the dispatch names: this one was made up, or belongs to another run",
+        )
+    if epoch < node.epoch:
+        return Refused(Code.STALE_ATTEMPT, f"{named} is over: attempt {node.epoch} came after it")
+    return Refused(Code.STALE_ATTEMPT, f"{named} is over: the task is {node.status}")
 
 
 def check_claim(claim: Claim) -> None:

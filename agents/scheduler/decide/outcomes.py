@@ -20,7 +20,7 @@ from dagbok.events.errors import Refused
 from dagbok.events.run.commands import SubmitOutcome
 from dagbok.events.run.events import CandidateSubmitted, DecompositionProposed, Event, TaskBlocked
 from dagbok.events.run.values import MAX_INLINE_BYTES, STRUCTURE, ArtifactItem, Blocked, Candidate, Decompose
-from dagbok.projections.task_graph.state import RunState, TaskNode
+from dagbok.projections.task_graph.state import Attempt, RunState, TaskNode
 
 MAX_REASON_CHARS = 4_000
 MAX_NAME_CHARS = 256
@@ -37,7 +37,7 @@ def submit(run: RunState, command: SubmitOutcome, by: By) -> Iterator[Event]:
     if isinstance(outcome, Candidate):
         yield from _candidate(run, node, command, outcome, by)
     elif isinstance(outcome, Decompose):
-        yield from _decompose(run, node, command, outcome, by)
+        yield from _decompose(run, node, attempt, command, outcome, by)
     else:
         yield from _block(run, node, command, outcome, by)
 
@@ -67,7 +67,9 @@ def _candidate(run: RunState, node: TaskNode, command: SubmitOutcome, candidate:
     yield from proceed(run, by.now_ms)
 
 
-def _decompose(run: RunState, node: TaskNode, command: SubmitOutcome, proposal: Decompose, by: By) -> Iterator[Event]:
+def _decompose(
+    run: RunState, node: TaskNode, attempt: Attempt, command: SubmitOutcome, proposal: Decompose, by: By
+) -> Iterator[Event]:
     proposal = msgspec.structs.replace(
         proposal, composition_contract=canonical_payload("composition contract", proposal.composition_contract)
     )
@@ -75,7 +77,17 @@ def _decompose(run: RunState, node: TaskNode, command: SubmitOutcome, proposal: 
     try:
         entries = check_proposal(run, node, proposal)
     except Refused as error:
-        yield from refuse(run, node, proposal, error, claim=command.claim, digest=digest, usage=command.usage, by=by)
+        yield from refuse(
+            run,
+            node,
+            proposal,
+            error,
+            claim=command.claim,
+            digest=digest,
+            usage=command.usage,
+            by=by,
+            made=attempt.opened_at[0],
+        )
         return
     judge = decomposition_judge(run, node)
     if judge == STRUCTURE:

@@ -10,21 +10,23 @@ from dagbok.events.errors import Refused
 from dagbok.events.run.values import Assurance, Spec
 from dagbok.projections.task_graph.state import RunState, TaskNode
 
-STRENGTH: Final[dict[Assurance, int]] = {"human_review": 0, "executable_checks": 1, "formal": 2}
-"""As LightDAG lists them, from the strongest to the weakest: formal, executable checks, review."""
+STRENGTH: Final[dict[Assurance, int]] = {"executable_checks": 0, "formal": 1}
+"""Of verdicts that a program comes to. A person's review is of another kind: no worker can make it lax, so it is never
+too weak, and it sets no measure for programs (ADR 14)."""
 
 
 def check_children(run: RunState, parent: TaskNode, specs: Iterable[Spec]) -> None:
     """The verifiers that new tasks below `parent` name. Where the parent, or who created it, lists the verifiers of its
-    children, those are the only ones; else none may have a weaker assurance than the verifier of the parent.
+    children, those are the only ones; else none may have a weaker assurance than the verifier of the parent or, where
+    that is a person, of the nearest task above whose verifier is not.
 
     The verifiers are known to be pinned. Raises `Refused` (`weaker_verifier`).
     """
-    listed = _listed(run, parent)
+    listed, floor = _listed(run, parent), _floor(run, parent)
     for spec in specs:
         for key in _named(spec):
             if listed is None:
-                check_strength(run, spec.id, key, parent.spec.verifier)
+                check_strength(run, spec.id, key, floor)
             elif key not in listed:
                 raise Refused(
                     Code.WEAKER_VERIFIER,
@@ -33,10 +35,10 @@ def check_children(run: RunState, parent: TaskNode, specs: Iterable[Spec]) -> No
 
 
 def check_strength(run: RunState, task: str, key: str, floor: str) -> None:
-    """The verifier `key` gives at least the assurance of the verifier `floor`."""
+    """The verifier `key` gives at least the assurance of the verifier `floor`, or a person's."""
     pins = run.bound().verifiers
     got, least = pins[key].assurance, pins[floor].assurance
-    if STRENGTH[got] < STRENGTH[least]:
+    if got in STRENGTH and least in STRENGTH and STRENGTH[got] < STRENGTH[least]:
         raise Refused(
             Code.WEAKER_VERIFIER,
             f"task {task} names verifier {key!r} ({got}), which is weaker than {floor!r} ({least})",
@@ -47,6 +49,13 @@ def _named(spec: Spec) -> list[str]:
     """What a spec lets judge: itself, its decompositions, and what is below it."""
     keys = [spec.verifier, *(spec.child_verifiers or ())]
     return keys if spec.proposal_verifier is None else [*keys, spec.proposal_verifier]
+
+
+def _floor(run: RunState, node: TaskNode) -> str:
+    pins = run.bound().verifiers
+    while pins[node.spec.verifier].assurance not in STRENGTH and node.created_by is not None:
+        node = run.tasks[node.created_by]
+    return node.spec.verifier
 
 
 def _listed(run: RunState, node: TaskNode) -> tuple[str, ...] | None:

@@ -61,8 +61,8 @@ def cancel_task(run: RunState, command: c.CancelTask, by: By) -> Iterator[e.Even
     yield from close((node, *doomed), "task_cancelled")
     yield e.TaskCancelled(node.id, "requested", command.reason)
     yield from cancel(doomed, "parent_cancelled")
-    if not run.blocked or run.exhausted:
-        yield from reopen(run, f"task {node.id} is cancelled")
+    # Also where it stays blocked: what is told then is what it is blocked by now.
+    yield from reopen(run, f"task {node.id} is cancelled")
     yield from proceed(run, by.now_ms)
 
 

@@ -59,7 +59,17 @@ def _passed(
     try:
         entries = check_proposal(run, node, proposal)
     except Refused as error:
-        yield from refuse(run, node, proposal, error, claim=command.claim, digest=digest, usage=Usage(), by=by)
+        yield from refuse(
+            run,
+            node,
+            proposal,
+            error,
+            claim=command.claim,
+            digest=digest,
+            usage=Usage(),
+            by=by,
+            made=staged.place[0],
+        )
         return
     judge = command.report.verifier
     yield from accept(

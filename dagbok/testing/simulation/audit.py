@@ -177,7 +177,12 @@ class Audit:
             except Exception as error:
                 raise Violated("the check of the workload", f"run {run.run}: {said(error)}") from error
         missing = started - {run.run for run in state.runs.values()}
-        _hold("every run starts", not missing, f"never started: {sorted(missing)}")
+        _hold("every run starts", not missing, f"never started: {', '.join(sorted(missing))}{self._why_refused()}")
+
+    def _why_refused(self) -> str:
+        first = [decision.first for decision in self._decisions if decision.commit.seal.command_type == "StartRun"]
+        refused = [event for event in first if isinstance(event, e.CommandRefused)]
+        return f" ({refused[0].code}: {refused[0].reason})" if refused else ""
 
     def _projections(self) -> None:
         """What was projected on the way is what an independent rebuild gives."""

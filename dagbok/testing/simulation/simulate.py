@@ -10,11 +10,14 @@ from types import ModuleType
 import msgspec
 
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
-from dagbok.events.run.values import FailurePolicy, Limits
+from dagbok.events.budgets import Limits, encode_limits
+from dagbok.events.run import values
+from dagbok.events.run.values import FailurePolicy
 from dagbok.events.specs import TaskSpec
 from dagbok.testing.simulation.faults import Faults
 from dagbok.testing.simulation.given import Check, GivenWorkload
 from dagbok.testing.simulation.history import shown
+from dagbok.testing.simulation.named import check_named
 from dagbok.testing.simulation.plan import Plan, Workload, plan_of
 from dagbok.testing.simulation.schedule import Ending, live_through
 from dagbok.testing.simulation.shrink import parts_of, shortened
@@ -65,7 +68,7 @@ def simulate(
     seeds: Iterable[int] = range(100),
     faults: Faults | None = None,
     check: Check | None = None,
-    limits: Limits | None = None,
+    limits: Limits | values.Limits | None = None,
     failure_policy: FailurePolicy = "continue_independent",
     max_depth: int = 8,
     max_decompositions: int = 1,
@@ -80,7 +83,8 @@ def simulate(
     process may vanish while it runs: that is the point.
 
     Raises `SimulationFailed` with the shortened history of the first schedule that goes wrong; the same seed gives the
-    same history again. Raises `RuntimeError` inside of a running event loop: call it from a plain function.
+    same history again. Raises `InvalidInput` when the tasks name a worker or verifier that was not given, and
+    `RuntimeError` inside of a running event loop: call it from a plain function.
     """
     wanted = [tasks] if isinstance(tasks, TaskSpec) else list(tasks)
     registry = Registry()
@@ -89,11 +93,12 @@ def simulate(
             registry.add_from(definition)
         else:
             registry.add(definition)
+    check_named(wanted, registry)
     workload = GivenWorkload(
         wanted,
         registry,
         check,
-        limits=limits or Limits(),
+        limits=limits if isinstance(limits, values.Limits) else encode_limits(limits or Limits()),
         failure_policy=failure_policy,
         max_depth=max_depth,
         max_decompositions=max_decompositions,

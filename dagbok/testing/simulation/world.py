@@ -19,6 +19,7 @@ from dagbok.testing.simulation.exchange import Exchange
 from dagbok.testing.simulation.faults import Incident, Ledger
 from dagbok.testing.simulation.history import History, said
 from dagbok.testing.simulation.loop import die, here, simulated_loop
+from dagbok.testing.simulation.named import not_given
 from dagbok.testing.simulation.network import EPOCH_MS, LONGEST_FAULT_S, Network, at_once
 from dagbok.testing.simulation.plan import Plan, Workload
 from dagbok.testing.simulation.slots import MemorySlots
@@ -286,6 +287,7 @@ class World:
         asked = [order.command.id for memory in self.memories for order in memory.orders if not order.answers]
         seen = leader.owner.state.position.last_command_offset + 1
         return (
+            f"{not_given(leader.owner.state.runs.values())}"
             f"after {QUIET_LIMIT_S:.0f} quiet seconds: open runs {runs}, unanswered {asked}, commands decided up to "
             f"{seen} of {self._end(COMMANDS)}, clients done {[memory.finished for memory in self.memories]}"
         )

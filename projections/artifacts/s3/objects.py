@@ -2,7 +2,7 @@
 
 An object is never written again, so its time of modification never changes. That is what makes `Blobs.remove` exact on
 a service that has no step "remove if older": removing an object that was old can never remove what was written since.
-The blob is the newest of its objects; the rest of them are superseded. ADR 12 has what else was considered.
+The blob is the newest of its objects; the rest of them are superseded. ADR 15 has what else was considered.
 """
 
 from __future__ import annotations
