@@ -10,15 +10,18 @@ import pytest
 
 from dagbok import Outcome, TaskContext, TaskSpec, worker
 from dagbok.agents.kafka.process import KafkaProcess
+from dagbok.agents.kafka.slots import KafkaSlots
 from dagbok.agents.workers.definitions import Registry
 from dagbok.events.envelope import Answer, Sender, run_command
 from dagbok.events.ids import partition_of, run_id, run_stream
 from dagbok.events.log import kafka_topics as topics
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.log.kafka_thread import LoopThread
 from dagbok.events.run.commands import CancelRun, RunCommand
 from dagbok.events.run.values import Pinned
 from dagbok.projections.partition import PartitionState
+from dagbok.projections.snapshots.manifest import decode_manifest
 from dagbok.projections.task_graph.state import RunState
 from dagbok.starting import start_command
 from tests.support.hosts import TIMEOUT_S, yes
@@ -120,8 +123,11 @@ async def test_the_same_command_again_gets_the_first_answer(site: Site) -> None:
 
 
 async def test_the_next_process_goes_on_from_a_snapshot(site: Site, settings: KafkaSettings, tmp_path: Path) -> None:
-    stream = await site.start("before", 100)
-    await site.ended(stream)
+    keys = [f"before {number}" for number in range(40)]
+    here = [key for key in keys if partition_of(run_stream(run_id("acme", "docs", key)), PARTITIONS) == 0]
+    for key in here[:5]:
+        stream = await site.start(key, 60)
+        await site.ended(stream)
     await site.process.close()
     process = await KafkaProcess.open(settings, str(tmp_path), site.registry, session_s=1.5)
     heir = Site(process, site.registry)
@@ -131,6 +137,9 @@ async def test_the_next_process_goes_on_from_a_snapshot(site: Site, settings: Ka
     found = heir.find(stream) or deciding.recovery.peek(stream)
     assert found is not None
     assert (found.status, found.counts["verified"]) == ("succeeded", 100)
+    slots = KafkaSlots(settings, partition, LoopThread("test"))
+    numbers = [manifest.number for data in slots.read() if (manifest := decode_manifest(data)) is not None]
+    assert len(numbers) == 2, "the newest, and the one before"
     bounds = await process.log.bounds("commands", partition)
-    assert bounds.start > 0, "commands below the older snapshot are gone, so there are two"
+    assert bounds.start > 0, "commands below the older snapshot are gone"
     await process.close()
