@@ -26,7 +26,7 @@ from dagbok.agents.scheduler.recover import Keeper, Recovery
 from dagbok.agents.scheduler.timers import Timers
 from dagbok.agents.tracing.owner import Tracing
 from dagbok.events.errors import DagbokError
-from dagbok.events.log.clock import system_ms
+from dagbok.events.log.clock import Clock, system_ms
 from dagbok.events.log.port import Log
 from dagbok.events.rule import Position
 from dagbok.projections.partition import PartitionState
@@ -50,9 +50,10 @@ class Deciding:
         log_refuses: bool,
         lives: Callable[[str], bool],
         tenant_limit: TenantLimit | None = None,
+        clock: Clock = system_ms,
     ) -> None:
         self._log, self._partition, self._queue = log, partition, queue
-        self._process, self._lives = process, lives
+        self._process, self._lives, self._clock = process, lives, clock
         self._tracing = Tracing()
         self.services = Services(failure)
         self._again: asyncio.Task[None] | None = None
@@ -60,7 +61,7 @@ class Deciding:
         self._dispatcher = Dispatcher(queue, log, time.monotonic, tenant_limit=tenant_limit)
         self.outputs = SchedulerOutputs(queue, self._dispatcher, self._timers)
         self.recovery = Recovery(log, partition, keeper, log_refuses=log_refuses)
-        self.owner = Owner(log, partition, self.recovery, self.outputs, system_ms, process)
+        self.owner = Owner(log, partition, self.recovery, self.outputs, clock, process)
 
     async def begin(self) -> None:
         """Fold the log, then decide. Raises what makes that impossible."""
@@ -85,7 +86,7 @@ class Deciding:
             self._dispatcher,
             self._timers,
             process=self._process,
-            clock=system_ms,
+            clock=self._clock,
             now_s=time.monotonic,
         )
         self.services.serve(clockwork.run())

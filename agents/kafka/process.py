@@ -18,7 +18,7 @@ from dagbok.agents.workers.outbox import Outbox
 from dagbok.agents.workers.process import WorkerProcess
 from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.events.envelope import Answer, Command, Reply
-from dagbok.events.log.clock import system_ms
+from dagbok.events.log.clock import Clock, system_ms
 from dagbok.events.log.kafka import KafkaLog
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
@@ -33,16 +33,24 @@ class KafkaProcess:
     """`open` connects; `close` hands everything back. `process` is its name in claims; `failure` has the error of the
     first part that failed."""
 
-    def __init__(self, log: KafkaLog, artifacts: str, registry: Registry, *, session_s: float = SESSION_S) -> None:
+    def __init__(
+        self,
+        log: KafkaLog,
+        artifacts: str,
+        registry: Registry,
+        *,
+        session_s: float = SESSION_S,
+        clock: Clock = system_ms,
+    ) -> None:
         """Use `open`."""
         self.log, self.process = log, new_process_id()
-        self._artifacts, self._session_s = artifacts, session_s
+        self._artifacts, self._session_s, self._clock = artifacts, session_s, clock
         self.failure: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         self.store = open_artifacts(artifacts)
         self.reader = ArtifactReader(log, self.store)
         self.queue = KafkaQueue(log.settings, self.process, self.failure, session_s=session_s)
         self.workers = WorkerProcess(
-            registry, self.queue, log, self.reader, process=self.process, clock=system_ms, now_s=time.monotonic
+            registry, self.queue, log, self.reader, process=self.process, clock=clock, now_s=time.monotonic
         )
         self.scheduler: Scheduler | None = None
         self._services = Services(self.failure)
@@ -51,13 +59,19 @@ class KafkaProcess:
 
     @classmethod
     async def open(
-        cls, settings: KafkaSettings, artifacts: str, registry: Registry, *, session_s: float = SESSION_S
+        cls,
+        settings: KafkaSettings,
+        artifacts: str,
+        registry: Registry,
+        *,
+        session_s: float = SESSION_S,
+        clock: Clock = system_ms,
     ) -> KafkaProcess:
         """Connect. `artifacts`: see `open_artifacts`; `session_s`: after how long without a sign of life others take
-        over. Raises what `KafkaLog.open` and `open_artifacts` raise."""
+        over; `clock`: the wall clock of this machine, in ms. Raises what `KafkaLog.open` and `open_artifacts` raise."""
         log = await KafkaLog.open(settings)
         try:
-            opened = cls(log, artifacts, registry, session_s=session_s)
+            opened = cls(log, artifacts, registry, session_s=session_s, clock=clock)
             opened.queue.listen(opened._address, opened._replied)
             await opened.queue.start()
         except BaseException:
@@ -83,6 +97,7 @@ class KafkaProcess:
             session_s=self._session_s,
             snapshot_bytes=snapshot_bytes,
             tenant_limit=tenant_limit,
+            clock=self._clock,
         )
         self._services.serve(scheduler.run())
         return scheduler

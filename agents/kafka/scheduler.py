@@ -15,6 +15,7 @@ from dagbok.agents.kafka.slots import KafkaSlots
 from dagbok.agents.queue.port import Queue
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
 from dagbok.events.errors import DagbokError
+from dagbok.events.log.clock import Clock, system_ms
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.kafka_thread import LoopThread
 from dagbok.events.log.port import COMMANDS, Log
@@ -48,11 +49,13 @@ class Scheduler:
         snapshot_bytes: int = DUE_BYTES,
         tenant_limit: TenantLimit | None = None,
         member: str | None = None,
+        clock: Clock = system_ms,
     ) -> None:
         """`session_s` and `member` as in `Group`, `snapshot_bytes` as in `SnapshotKeeper`, `tenant_limit` as in
-        `Dispatcher`: per partition."""
+        `Dispatcher`: per partition; `clock`: the wall clock of this machine."""
         self._settings, self._log, self._queue, self._chunks = settings, log, queue, chunks
         self._process, self._snapshot_bytes, self._tenant_limit = process, snapshot_bytes, tenant_limit
+        self._clock = clock
         self._thread = LoopThread("kafka-slots")
         self._deciding: dict[int, Deciding] = {}
         self._moved = asyncio.Condition()
@@ -121,6 +124,7 @@ class Scheduler:
             log_refuses=False,
             lives=anybody,
             tenant_limit=self._tenant_limit,
+            clock=self._clock,
         )
         try:
             await deciding.begin()
