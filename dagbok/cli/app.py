@@ -9,8 +9,10 @@ from typing import Annotated, Literal
 from cyclopts import App, Group, Parameter
 from cyclopts.validators import Number
 
+from dagbok.cli.letters import add_to as add_letters
 from dagbok.cli.limit_options import LimitOptions
 from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
+from dagbok.cli.roles import add_to as add_roles
 from dagbok.cli.steer import add_to as add_steering
 from dagbok.cli.topics import add_to as add_topics
 from dagbok.cli.trace import trace
@@ -58,6 +60,8 @@ def build() -> App:
         app.command(look, group=LOOK)
     app.command(_artifact_app())
     add_steering(app)
+    add_letters(app, LOOK)
+    add_roles(app, SERVE)
     add_topics(app, SERVE)
     app.register_install_completion_command()
     return app

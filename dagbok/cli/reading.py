@@ -33,6 +33,7 @@ class Reading:
     folder: DataFolder
     log: Log
     projector: Projector
+    tables: Tables
     queries: Queries
     tenant: str
     project: str
@@ -108,7 +109,7 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
             if tables.outdated():
                 say.note("the tables are those of an older dagbok: building them again from the log, once")
             await projector.catch_up()
-            yield Reading(folder, log, projector, Queries(tables), settings.tenant, settings.project)
+            yield Reading(folder, log, projector, tables, Queries(tables), settings.tenant, settings.project)
         finally:
             tables.close()
     finally:
