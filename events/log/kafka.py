@@ -104,6 +104,11 @@ class KafkaLog:
     def value_at(self, topic: Topic, partition: int, offset: int) -> bytes:
         return self._values.value(self._place(topic, partition), _name(topic, partition), offset)
 
+    def read_now(self, topic: Topic, partition: int, start: int, limit: int) -> Sequence[StoredRecord]:
+        found = self._place(topic, partition)
+        check_limit(limit)
+        return self._values.records(found, _name(topic, partition), start, limit)
+
     async def close(self) -> None:
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())

@@ -59,10 +59,7 @@ class MemoryLog:
         return first
 
     async def read(self, topic: Topic, partition: int, start: int, limit: int) -> Sequence[StoredRecord]:
-        place = self._place(topic, partition)
-        check_limit(limit)
-        start = max(start, place.start)
-        return [place.records[offset] for offset in range(start, min(start + limit, place.end))]
+        return self.read_now(topic, partition, start, limit)
 
     async def bounds(self, topic: Topic, partition: int) -> Bounds:
         place = self._place(topic, partition)
@@ -89,6 +86,13 @@ class MemoryLog:
         if record is None:
             raise LogLost(f"{topic}[{partition}] has no record at offset {offset}")
         return record.value
+
+    def read_now(self, topic: Topic, partition: int, start: int, limit: int) -> Sequence[StoredRecord]:
+        place = self._place(topic, partition)
+        check_limit(limit)
+        start, end = max(start, place.start), place.end
+        found = [place.records.get(offset) for offset in range(start, min(start + limit, end))]
+        return [record for record in found if record is not None]  # in another thread some may be removed meanwhile
 
     async def close(self) -> None:
         self._closed = True

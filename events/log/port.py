@@ -54,7 +54,8 @@ class Bounds(msgspec.Struct, frozen=True, gc=False):
 
 
 class Log(Protocol):
-    """Port of the log. All methods may be called concurrently from one event loop; `value_at` from any thread."""
+    """Port of the log. All methods may be called concurrently from one event loop; `value_at` and `read_now` from any
+    thread."""
 
     @property
     def partitions(self) -> int:
@@ -91,6 +92,10 @@ class Log(Protocol):
 
     def value_at(self, topic: Topic, partition: int, offset: int) -> bytes:
         """The value of one record, at once (blocking). Raises `LogLost` when it is not there."""
+        ...
+
+    def read_now(self, topic: Topic, partition: int, start: int, limit: int) -> Sequence[StoredRecord]:
+        """What `read` gives, at once (blocking)."""
         ...
 
     async def close(self) -> None:

@@ -99,6 +99,11 @@ class SqliteLog:
         self._check(topic, partition)
         return self._values.value(topic, offset)
 
+    def read_now(self, topic: Topic, partition: int, start: int, limit: int) -> Sequence[StoredRecord]:
+        self._check(topic, partition)
+        check_limit(limit)
+        return self._values.records(topic, start, limit)
+
     async def close(self) -> None:
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())

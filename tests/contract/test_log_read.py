@@ -1,4 +1,4 @@
-"""The contract of a log, reading: `read`, `bounds`, `wait`, `value_at`, and what `delete_before` leaves."""
+"""The contract of a log, reading: `read`, `bounds`, `wait`, `value_at`, `read_now`, and what `delete_before` leaves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dagbok.events.errors import LogLost
-from dagbok.events.log.port import COMMANDS, EVENTS, Bounds, Log
+from dagbok.events.log.port import COMMANDS, EVENTS, Bounds, Log, StoredRecord
 from tests.contract.adapters import ManualClock
 from tests.contract.reading import read_all, records, values_of
 
@@ -202,3 +202,40 @@ async def test_removing_before_an_offset_that_cannot_be_there_removes_all(log: L
     await log.delete_before(EVENTS, 0, 10**30)
 
     assert await log.bounds(EVENTS, 0) == Bounds(first + 3, first + 3)
+
+
+async def test_a_blocking_read_gives_what_a_read_gives(log: Log) -> None:
+    first = await _filled(log, 25)
+    await log.delete_before(EVENTS, 0, first + 2)
+
+    for start, limit in ((first, 3), (first + 3, 10), (first + 20, 100), (first + 25, 5), (first + 1000, 5)):
+        assert list(log.read_now(EVENTS, 0, start, limit)) == list(await log.read(EVENTS, 0, start, limit))
+    with pytest.raises(ValueError, match="limit"):
+        log.read_now(EVENTS, 0, first, 0)
+
+
+async def test_a_blocking_read_sees_what_was_appended_just_now(log: Log) -> None:
+    first = await _filled(log, 1)
+    for number in range(1, 20):
+        assert not log.read_now(EVENTS, 0, first + number, 10)
+        await log.append(EVENTS, 0, records(b"%d" % number))
+        assert values_of(log.read_now(EVENTS, 0, first + number, 10)) == [b"%d" % number]
+
+
+async def test_blocking_reads_of_many_threads_go_on_while_the_log_grows(log: Log) -> None:
+    first = await _filled(log, 200)
+
+    def look() -> list[bytes]:
+        found: list[StoredRecord] = []
+        while page := log.read_now(EVENTS, 0, first + len(found), 7):
+            found.extend(page)
+        return values_of(found)
+
+    looked, *_ = await asyncio.gather(
+        asyncio.gather(*[asyncio.to_thread(look) for _ in range(8)]),
+        *[log.append(EVENTS, 0, records(b"more")) for _ in range(20)],
+    )
+
+    for values in looked:
+        assert values[:200] == [b"%d" % number for number in range(200)]
+        assert set(values[200:]) <= {b"more"}

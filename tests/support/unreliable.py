@@ -89,6 +89,9 @@ class Connection:
     def value_at(self, topic: Topic, partition: int, offset: int) -> bytes:
         return self._log.value_at(topic, partition, offset)
 
+    def read_now(self, topic: Topic, partition: int, start: int, limit: int) -> Sequence[StoredRecord]:
+        return self._log.read_now(topic, partition, start, limit)
+
     async def close(self) -> None:
         """The log stays open for the others."""
 

@@ -70,6 +70,12 @@ class StillLog:
         """See `Log`."""
         return self._log.value_at(topic, partition, offset)
 
+    def read_now(self, topic: Topic, partition: int, start: int, limit: int) -> Sequence[StoredRecord]:
+        """See `Log`."""
+        if topic == COMMANDS:
+            return self._commands[start : start + limit]
+        return self._log.read_now(topic, partition, start, limit)
+
     async def close(self) -> None:
         """Nothing to close."""
 
