@@ -27,6 +27,8 @@ class Settings:
     a terminal and JSON elsewhere. `debug`: errors come with their traceback. `tenant_limit`: the most attempts of one
     tenant that an owner has sent or running at once; none: as many as there are places. `artifacts`: where processes
     on Kafka keep artifacts, ``s3://bucket/prefix`` or a folder that all of them reach (`docs/artifacts.md`).
+    `database`: where their tables are, ``postgresql://user:password@host:5432/database`` (`docs/tables.md`).
+    `session_s`: after how many seconds without a sign of life a process on Kafka is taken for dead.
     """
 
     data: Path = Path("dagbok-data")
@@ -38,6 +40,8 @@ class Settings:
     debug: bool = False
     tenant_limit: int | None = None
     artifacts: str | None = None
+    database: str | None = None
+    session_s: float = 10.0
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -53,6 +57,8 @@ class Settings:
             debug=_flag(environment, "DEBUG"),
             tenant_limit=_count(environment, "TENANT_LIMIT"),
             artifacts=_read(environment, "ARTIFACTS") or None,
+            database=_read(environment, "DATABASE") or None,
+            session_s=_seconds(environment, "SESSION_S", default.session_s),
         )
 
 
@@ -94,6 +100,18 @@ def _count(environment: Mapping[str, str], name: str) -> int | None:
             f"DAGBOK_{name} is {value!r}", code=Code.USAGE, advice="set it to a number above zero, or unset it"
         )
     return int(value) if value else None
+
+
+def _seconds(environment: Mapping[str, str], name: str, default: float) -> float:
+    value = _read(environment, name)
+    try:
+        found = float(value) if value else default
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        told = f"DAGBOK_{name} is {value!r}"
+        raise InvalidInput(told, code=Code.USAGE, advice="set it to seconds above zero, or unset it")
+    return found
 
 
 def _wrong(name: str, value: str, allowed: tuple[str, ...]) -> InvalidInput:

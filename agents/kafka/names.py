@@ -21,14 +21,20 @@ def replies_topic(prefix: str) -> str:
     return f"{prefix}replies"
 
 
-def pool_group(prefix: str, pool: str) -> str:
-    """The group of those who serve a pool."""
-    return f"{prefix}pool.{pool}"
+def lane_group(prefix: str, lane: Lane) -> str:
+    """The group of those who serve a lane. One of its own for each: who only verifies is no member where work goes."""
+    kind, pool = lane
+    return f"{prefix}{TOPIC_OF[kind]}.{pool}"
 
 
 def scheduler_group(prefix: str) -> str:
     """The group of those who decide."""
     return f"{prefix}scheduler"
+
+
+def projector_group(prefix: str) -> str:
+    """The group of those who write the tables."""
+    return f"{prefix}projector"
 
 
 def reply_partition(address: str, partitions: int) -> int:

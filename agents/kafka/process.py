@@ -12,6 +12,7 @@ from dagbok.agents.hosting.services import Services
 from dagbok.agents.kafka.group import SESSION_S
 from dagbok.agents.kafka.queue import KafkaQueue
 from dagbok.agents.kafka.scheduler import Scheduler
+from dagbok.agents.queue import KINDS
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.outbox import Outbox
@@ -20,7 +21,9 @@ from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.events.envelope import Answer, Command, Reply
 from dagbok.events.log.clock import Clock, system_ms
 from dagbok.events.log.kafka import KafkaLog
+from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.run.values import AttemptKind
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 
@@ -73,16 +76,23 @@ class KafkaProcess:
         try:
             opened = cls(log, artifacts, registry, session_s=session_s, clock=clock)
             opened.queue.listen(opened._address, opened._replied)
-            await opened.queue.start()
+            try:
+                await opened.queue.start()
+            except BaseException:
+                await opened.queue.close()
+                raise
+        except FAILURES as error:
+            await log.close()
+            raise explain(error, settings.bootstrap_servers) from error
         except BaseException:
             await log.close()
             raise
         opened._services.serve(opened._outbox.run())
         return opened
 
-    def work(self, pools: Iterable[str]) -> None:
-        """Serve pools."""
-        self.workers.start(pools)
+    def work(self, pools: Iterable[str], kinds: Sequence[AttemptKind] = KINDS) -> None:
+        """Serve attempts of these kinds in pools."""
+        self.workers.start(pools, kinds)
         for service in self.workers.services:
             self._services.watch(service)
 

@@ -14,10 +14,10 @@ import structlog
 from dagbok.agents.hosting.services import Services
 from dagbok.agents.kafka.lane import LaneIntake
 from dagbok.agents.kafka.names import lane_topic, replies_topic, reply_partition
-from dagbok.agents.kafka.pool import PoolIntake
+from dagbok.agents.kafka.pool import LaneReader
 from dagbok.agents.kafka.replies import Replies, ReplyRecord
 from dagbok.agents.kafka.sending import Letter, Sending
-from dagbok.agents.queue.port import KINDS, AttemptKey, Lane, Listener, Taker, lane_address, lane_of
+from dagbok.agents.queue.port import AttemptKey, Lane, Listener, Taker, lane_address
 from dagbok.events.envelope import CancelHint, Dispatch, Reply
 from dagbok.events.log.kafka_settings import KafkaSettings
 
@@ -48,9 +48,9 @@ class KafkaQueue:
         self._listening: list[tuple[str, Listener]] = []
         self._reply_partitions = 1
         self._lanes: dict[Lane, LaneIntake] = {}
-        self._pools: dict[str, asyncio.Task[None]] = {}
+        self._readers: dict[Lane, asyncio.Task[None]] = {}
         self.garbage = 0
-        """Records of the pools that were no dispatches."""
+        """Records of the lanes that were no dispatches."""
         self._hears: dict[Lane, Listener] = {}
         self._scratch = tempfile.TemporaryDirectory(prefix="dagbok-faust-")
 
@@ -117,18 +117,16 @@ class KafkaQueue:
         self._hears[lane] = intake.hinted
         self.listen(lane_address(lane), intake.hinted)
         intake.freed()
-        pool = lane[1]
-        if pool not in self._pools:
-            lanes = {lane_of(kind, pool): self._lane(lane_of(kind, pool)) for kind in KINDS}
-            reading = PoolIntake(
+        if lane not in self._readers:
+            reader = LaneReader(
                 self._settings,
-                pool,
-                lanes,
+                lane,
+                intake,
                 self._count_garbage,
                 session_s=self._session_s,
                 scratch=Path(self._scratch.name),
             )
-            self._pools[pool] = self._services.serve(reading.run())
+            self._readers[lane] = self._services.serve(reader.run())
 
     def freed(self, lane: Lane) -> None:
         """See `SharedQueue`."""
@@ -139,17 +137,17 @@ class KafkaQueue:
         self._lane(lane).settled(key)
 
     def leave(self, lane: Lane) -> None:
-        """See `SharedQueue`. The group is left with the first lane of a pool."""
+        """See `SharedQueue`."""
         self._lane(lane).taker = None
         if (listener := self._hears.pop(lane, None)) is not None:
             self.forget(lane_address(lane), listener)
-        if (reading := self._pools.pop(lane[1], None)) is not None:
-            reading.cancel()
+        if (reader := self._readers.pop(lane, None)) is not None:
+            reader.cancel()
 
-    def _count_garbage(self, pool: str, error: Exception) -> None:
+    def _count_garbage(self, lane: str, error: Exception) -> None:
         self.garbage += 1
         if self.garbage & (self.garbage - 1) == 0:  # the first, and then ever more rarely
-            logger.warning("pool.garbage", pool=pool, count=self.garbage, error=str(error))
+            logger.warning("lane.garbage", lane=lane, count=self.garbage, error=str(error))
 
     def _lane(self, lane: Lane) -> LaneIntake:
         if lane not in self._lanes:

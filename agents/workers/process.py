@@ -53,34 +53,34 @@ class WorkerProcess:
         self._calls = Calls()
         self._attempts = Attempts(self._holdings, self._calls, reader)
         self._lanes: dict[tuple[AttemptKind, str], KeyLane] = {}
-        self._pools: dict[str, list[asyncio.Task[None]]] = {}
+        self._pools: dict[str, dict[AttemptKind, asyncio.Task[None]]] = {}
         self._services: list[asyncio.Task[None]] = []
 
-    def start(self, pools: Iterable[str]) -> None:
-        """Begin to serve; pools may be added later."""
+    def start(self, pools: Iterable[str], kinds: Sequence[AttemptKind] = KINDS) -> None:
+        """Begin to serve attempts of these kinds; pools may be added later."""
         if not self._services:
             self._queue.listen(self._address, self._replied)
             self._services = [asyncio.create_task(self._outbox.run()), asyncio.create_task(self._leases.run())]
         for pool in pools:
             if pool not in self._pools:
-                for kind in KINDS:
+                for kind in kinds:
                     self._queue.listen(lane_address(lane_of(kind, pool)), self._replied)
                     if self._shared is not None:
                         self._shared.serve(lane_of(kind, pool), PoolTaker(kind, pool, self._registry, self._lanes))
-                self._pools[pool] = [asyncio.create_task(self._pull(kind, pool)) for kind in KINDS]
+                self._pools[pool] = {kind: asyncio.create_task(self._pull(kind, pool)) for kind in kinds}
 
     @property
     def services(self) -> Sequence[asyncio.Task[None]]:
         """What has to run as long as this process serves: when one of them fails, the process is of no use any
         more."""
-        return [*self._services, *(task for tasks in self._pools.values() for task in tasks)]
+        return [*self._services, *self._pulling()]
 
     async def stop(self, grace_s: float) -> None:
         """Take nothing more, stop what runs, hand back what was claimed, and see it acknowledged within `grace_s`."""
         self._holdings.closing = True
-        await _cancelled([task for tasks in self._pools.values() for task in tasks])
-        for pool in self._pools:
-            for kind in KINDS:
+        await _cancelled(self._pulling())
+        for pool, pulling in self._pools.items():
+            for kind in pulling:
                 self._queue.forget(lane_address(lane_of(kind, pool)), self._replied)
                 if self._shared is not None:
                     self._shared.leave(lane_of(kind, pool))
@@ -99,6 +99,9 @@ class WorkerProcess:
         self._services = []
         self._queue.forget(self._address, self._replied)
         self._calls.close()
+
+    def _pulling(self) -> Sequence[asyncio.Task[None]]:
+        return [task for pulling in self._pools.values() for task in pulling.values()]
 
     async def _pull(self, kind: AttemptKind, pool: str) -> None:
         while True:

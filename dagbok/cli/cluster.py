@@ -1,16 +1,22 @@
-"""The options that say which Kafka cluster is meant."""
+"""The options that say which Kafka cluster is meant, and where the processes on it keep the rest."""
 
 from __future__ import annotations
 
+import importlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.settings import Settings
 
 CLUSTER = Group("Cluster", sort_key=10)
+EXTRA = ("aiokafka", "faust", "mode", "prometheus_client")
 
 
 @Parameter(name="*")
@@ -27,3 +33,33 @@ class Cluster:
         """Options first, then variables, then defaults. Raises `InvalidInput`."""
         given = {"bootstrap_servers": self.kafka, "prefix": self.prefix}
         return KafkaSettings.from_environment(os.environ, **{name: value for name, value in given.items() if value})
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Stores:
+    """Where the processes of a log on Kafka keep what is not in it."""
+
+    artifacts: Annotated[str | None, Parameter(group=CLUSTER)] = None
+    """s3://BUCKET/PREFIX, or a folder that all processes reach. Else $DAGBOK_ARTIFACTS."""
+    database: Annotated[str | None, Parameter(group=CLUSTER)] = None
+    """postgresql://USER:PASSWORD@HOST:PORT/DATABASE. Else $DAGBOK_DATABASE, where a password is not seen by others."""
+
+    def over(self, settings: Settings) -> Settings:
+        """The settings, with what the options say in its place."""
+        return replace(
+            settings, artifacts=self.artifacts or settings.artifacts, database=self.database or settings.database
+        )
+
+
+def with_kafka(module: str) -> ModuleType:
+    """A module that needs what the extra `kafka` installs. Raises `InvalidInput`, which says so, without it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in EXTRA:
+            raise
+        raise InvalidInput(
+            f"{missing} is not installed", code=Code.USAGE, advice="pip install 'dagbok[kafka]'"
+        ) from error

@@ -52,9 +52,22 @@ def _as_others_in_child() -> None:
 os.register_at_fork(after_in_child=_as_others_in_child)
 
 
-async def interruptible(work: Coroutine[object, object, T]) -> T:
+def _end_after(within_s: float, number: int) -> None:
+    """A thread does it: what does not end may be what blocks the loop."""
+
+    def end() -> None:
+        sys.stderr.write(f"not ended within {within_s:g} s: left as it is\n")
+        sys.stderr.flush()
+        os._exit(128 + number)
+
+    timer = threading.Timer(within_s, end)
+    timer.daemon = True
+    timer.start()
+
+
+async def interruptible(work: Coroutine[object, object, T], within_s: float | None = None) -> T:
     """The result of `work`. A signal cancels it and raises `Interrupted` when it has ended; the next one ends the
-    process without a further word."""
+    process without a further word, and so does the end of `within_s` seconds behind the first, with one line."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)
     received: list[int] = []
@@ -65,6 +78,8 @@ async def interruptible(work: Coroutine[object, object, T]) -> T:
             os._exit(128 + number)
         received.append(number)
         task.cancel()
+        if within_s is not None:
+            _end_after(within_s, number)
 
     for number in SIGNALS:
         loop.add_signal_handler(number, stop, number)

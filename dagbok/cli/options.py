@@ -66,6 +66,8 @@ def settle(place: Place | None, output: Output | None) -> tuple[Settings, Output
         debug=output.debug or found.debug,
         tenant_limit=found.tenant_limit,
         artifacts=found.artifacts,
+        database=found.database,
+        session_s=found.session_s,
     )
     for option, value in (("tenant", settings.tenant), ("project", settings.project)):
         if ID_PATTERN.fullmatch(value) is None:
