@@ -66,14 +66,18 @@ bench: install
 
 # Keeps the pinned versions that still fit; `make lock UPGRADE=--upgrade` takes the newest.
 # --universal: one file for every Python from 3.11 on and every system.
-EXTRAS = --extra kafka --extra otel --extra postgres --extra pydantic-ai --extra s3
-COMPILE = .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-header --no-emit-index-url --no-emit-find-links $(UPGRADE) pyproject.toml
+DEPLOYED = --extra kafka --extra otel --extra postgres --extra s3
+EXTRAS = $(DEPLOYED) --extra pydantic-ai
+LOCK = .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-emit-find-links $(UPGRADE)
+COMPILE = $(LOCK) pyproject.toml
 lock:
 	@VENV=.venv-lock PYTHON='$(PYTHON)' sh requirements/venv.sh
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.7'
 	$(COMPILE) --output-file requirements/runtime.txt
 	$(COMPILE) --group dev $(EXTRAS) --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(COMPILE) $(DEPLOYED) --constraint requirements/dev.txt --output-file requirements/deploy.txt
+	$(LOCK) --group image --constraint requirements/dev.txt --output-file requirements/image.txt
 	$(COMPILE) --extra lightagent --override requirements/lightagent-without.txt \
 		--constraint requirements/runtime.txt --output-file requirements/lightagent.txt
 

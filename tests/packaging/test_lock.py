@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("runtime.txt", "dev.txt", "lightagent.txt")
+LOCKS = ("runtime.txt", "dev.txt", "lightagent.txt", "deploy.txt", "image.txt")
+DEPLOYED = ("kafka", "otel", "postgres", "s3")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -47,9 +48,19 @@ def test_what_the_project_requires_is_locked() -> None:
     beside_each_other = [r for name, wanted in extras.items() if name != "lightagent" for r in wanted]
     assert {name_of(r) for r in beside_each_other} <= read("dev.txt").keys()
     assert runtime | {name_of(r) for r in extras["lightagent"]} <= read("lightagent.txt").keys()
+    assert runtime | {name_of(r) for name in DEPLOYED for r in extras[name]} <= read("deploy.txt").keys()
+    assert {name_of(r) for r in PYPROJECT["dependency-groups"]["image"]} <= read("image.txt").keys()
 
 
-@pytest.mark.parametrize("lock", ["dev.txt", "lightagent.txt"])
+@pytest.mark.parametrize("lock", ["deploy.txt", "image.txt"])
+def test_what_is_deployed_is_what_was_tested(lock: str) -> None:
+    tested = read("dev.txt")
+    assert {name: tested[name].split(" ", 1)[0] for name in read(lock)} == {
+        name: block.split(" ", 1)[0] for name, block in read(lock).items()
+    }
+
+
+@pytest.mark.parametrize("lock", ["dev.txt", "lightagent.txt", "deploy.txt"])
 def test_users_and_developers_run_the_same_versions(lock: str) -> None:
     development = read(lock)
     pins = {name: block.split(" ", 1)[0] for name, block in read("runtime.txt").items()}
