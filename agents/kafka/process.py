@@ -10,6 +10,7 @@ from dagbok.agents.hosting.artifacts import open_artifacts
 from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.services import Services
 from dagbok.agents.kafka.group import SESSION_S
+from dagbok.agents.kafka.metrics import Metrics
 from dagbok.agents.kafka.queue import KafkaQueue
 from dagbok.agents.kafka.scheduler import Scheduler
 from dagbok.agents.queue import KINDS
@@ -24,6 +25,7 @@ from dagbok.events.log.kafka import KafkaLog
 from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.run.values import AttemptKind
+from dagbok.projections.artifacts.port import ScopedArtifacts
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 
@@ -96,29 +98,44 @@ class KafkaProcess:
         for service in self.workers.services:
             self._services.watch(service)
 
-    def schedule(self, *, snapshot_bytes: int = DUE_BYTES, tenant_limit: TenantLimit | None = None) -> Scheduler:
-        """Take part in deciding."""
+    def schedule(
+        self,
+        *,
+        snapshot_bytes: int = DUE_BYTES,
+        tenant_limit: TenantLimit | None = None,
+        metrics: Metrics | None = None,
+    ) -> Scheduler:
+        """Take part in deciding. The arguments are those of `Scheduler`."""
         scheduler = self.scheduler = Scheduler(
             self.log.settings,
             self.log,
             self.queue,
-            open_artifacts(f"{self._artifacts.rstrip('/')}/{CHUNKS_BELOW}").within(SNAPSHOT_CHUNKS),
+            self.chunks(),
             self.process,
             session_s=self._session_s,
             snapshot_bytes=snapshot_bytes,
             tenant_limit=tenant_limit,
             clock=self._clock,
+            metrics=metrics,
         )
         self._services.serve(scheduler.run())
         return scheduler
+
+    def chunks(self) -> ScopedArtifacts:
+        """Where the parts of snapshots lie."""
+        return open_artifacts(f"{self._artifacts.rstrip('/')}/{CHUNKS_BELOW}").within(SNAPSHOT_CHUNKS)
 
     async def ask(self, command: Command) -> Answer:
         """Send a client's command and wait for its answer, as long as it takes."""
         return await self._outbox.ask(command)
 
+    async def hand_back(self) -> None:
+        """Work no more: hand back what runs and see it decided."""
+        await self.workers.stop(0 if self.failure.done() else STOP_GRACE_S)
+
     async def close(self) -> None:
         """Hand back what runs, see it decided, leave the groups, and let go."""
-        await self.workers.stop(0 if self.failure.done() else STOP_GRACE_S)
+        await self.hand_back()
         await self._services.end()
         await self.queue.close()
         await self.log.close()

@@ -10,7 +10,9 @@ import structlog
 from dagbok.agents.faultpoints import CHUNKS_WRITTEN, reach
 from dagbok.agents.hosting.deciding import Deciding
 from dagbok.agents.kafka.group import SESSION_S, Group
+from dagbok.agents.kafka.metrics import Metrics
 from dagbok.agents.kafka.names import scheduler_group
+from dagbok.agents.kafka.observing import Observer
 from dagbok.agents.kafka.slots import KafkaSlots
 from dagbok.agents.queue.port import Queue
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
@@ -50,14 +52,18 @@ class Scheduler:
         tenant_limit: TenantLimit | None = None,
         member: str | None = None,
         clock: Clock = system_ms,
+        metrics: Metrics | None = None,
     ) -> None:
         """`session_s` and `member` as in `Group`, `snapshot_bytes` as in `SnapshotKeeper`, `tenant_limit` as in
-        `Dispatcher`: per partition; `clock`: the wall clock of this machine."""
+        `Dispatcher`: per partition; `clock`: the wall clock of this machine; `metrics`: where commits are counted."""
         self._settings, self._log, self._queue, self._chunks = settings, log, queue, chunks
         self._process, self._snapshot_bytes, self._tenant_limit = process, snapshot_bytes, tenant_limit
         self._clock = clock
         self._thread = LoopThread("kafka-slots")
+        self._metrics = metrics
         self._deciding: dict[int, Deciding] = {}
+        self.halted: dict[int, DagbokError] = {}
+        """The partitions that cannot be decided for, and why."""
         self._moved = asyncio.Condition()
         self.group = Group(
             settings,
@@ -88,11 +94,18 @@ class Scheduler:
         return self._deciding[partition]
 
     async def _hold(self, partition: int) -> None:
+        try:
+            await self._hold_surely(partition)
+        finally:
+            self.halted.pop(partition, None)
+
+    async def _hold_surely(self, partition: int) -> None:
         pause_s = FIRST_PAUSE_S
         while True:
             try:
                 await self._decide(partition)
             except DagbokError as error:
+                self.halted[partition] = error
                 logger.error(
                     "partition.halted",
                     partition=partition,
@@ -126,9 +139,15 @@ class Scheduler:
             tenant_limit=self._tenant_limit,
             clock=self._clock,
         )
+        observer = None if self._metrics is None else Observer(self._metrics)
+        if observer is not None:
+            deciding.outputs.watch(observer)
         try:
             await deciding.begin()
             deciding.go_on()
+            self.halted.pop(partition, None)
+            if self._metrics is not None:
+                self._metrics.takeovers.inc()
             async with self._moved:
                 self._deciding[partition] = deciding
                 self._moved.notify_all()
@@ -137,4 +156,6 @@ class Scheduler:
         finally:
             self._deciding.pop(partition, None)
             await deciding.end()
+            if observer is not None:
+                observer.close()
             await deciding.flush()
