@@ -8,17 +8,18 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Final, cast
 
 from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.ownership import ProjectorPlace
-from dagbok.agents.hosting.serving import served_pools
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit, limit_by_tenant
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
 from dagbok.events.budgets import Limits
 from dagbok.events.codes import Code
-from dagbok.events.errors import Refused
+from dagbok.events.errors import InvalidInput, Refused
 from dagbok.events.ids import check_id, run_id
+from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.run.values import FailurePolicy, Pinned
 from dagbok.events.specs import TaskSpec
 from dagbok.library_logs import log_as_library
@@ -30,16 +31,21 @@ from dagbok.results import RunResult, unserved_keys, waiting_pools
 from dagbok.starting import start_command
 from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT
 
+if TYPE_CHECKING:
+    from dagbok.agents.kafka.host import KafkaHost
+
+SESSION_S: Final = 10.0
+
 
 class Dagbok(Looking):
-    """A handle on the runs of a data folder. Make one with `embedded`, and use it within its block, in its event loop:
-    else its coroutines raise `InvalidInput` (`usage`).
+    """A handle on the runs of a log. Make one with `embedded` (a data folder) or `connect` (Apache Kafka), and use it
+    within its block, in its event loop: else its coroutines raise `InvalidInput` (`usage`).
 
     `tenant` and `project` of each call say whose run is meant, each 1 to 128 of the characters A-Z a-z 0-9 . _ -: of a
     foreign run nothing can be seen or touched, it is `not_found` like one that never was.
 
-    Several processes may have one on the same data folder, and each does all of this: one of them decides, and when it
-    ends, another does. What a call has answered is on the disk, and stays after a crash of any process; a call that is
+    Several processes may have one on the same log, and each does all of this: one of them decides a run, and when it
+    ends, another does. What a call has answered is in the log, and stays after a crash of any process; a call that is
     cancelled or cut off may have been decided or not, and made again it is decided once where it has a `key`.
     """
 
@@ -83,12 +89,7 @@ class Dagbok(Looking):
         folder or its log cannot be used; on a network file system the code is `network_filesystem`.
         """
         log_as_library()
-        registry = Registry()
-        for definition in definitions:
-            if isinstance(definition, ModuleType):
-                registry.add_from(definition)
-            else:
-                registry.add(definition)
+        registry = _registry(definitions)
         host = EmbeddedHost(
             DataFolder(Path(folder)),
             registry,
@@ -100,6 +101,54 @@ class Dagbok(Looking):
         dagbok = cls(host, registry, pool=pool, user=user)
         try:
             await host.start([pool] if serve else [])
+            yield dagbok
+        finally:
+            await host.close()
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls,
+        *definitions: Worker | Verifier | ModuleType,
+        kafka: KafkaSettings | str,
+        artifacts: str,
+        database: str | None = None,
+        pool: str = "default",
+        user: str = "local",
+        serve: bool = True,
+        schedule: bool = False,
+        snapshot_bytes: int = DUE_BYTES,
+        tenant_limit: int | TenantLimit | None = None,
+        session_s: float = SESSION_S,
+    ) -> AsyncIterator[Dagbok]:
+        """Connect to the topics of a cluster (`dagbok topics create` makes them), and serve its runs with these workers
+        and verifiers until the block ends; what runs then is handed back.
+
+        `kafka`: how to reach it, or just `host:port`. `artifacts`: where all processes of this log keep artifacts,
+        ``s3://bucket/prefix`` or a folder that all of them reach. `database`: the URL of the PostgreSQL database that
+        `dagbok projector` keeps up to date, for `list_runs` and to give old `events` fast. Without one, `list_runs`
+        raises `InvalidInput` (`usage`), and `events` reads them from the log; all else is told from the log anyway.
+
+        `schedule`: take part in deciding too. Some process has to: `dagbok scheduler`, or this one. `tenant_limit` is
+        then, for each partition that this process decides, what it is in `embedded`, and `snapshot_bytes` too.
+        `session_s`: after how long without a sign of life the others take over what this process decides and was
+        handed. `definitions`, `pool`, `user` and `serve` are as in `embedded`.
+
+        While no broker answers, calls wait, with a line in the log, and go on when one does; nothing is lost. The end
+        of the block does not wait for it.
+
+        Raises `InvalidInput` (`invalid_spec`) when two definitions have one key, and (`usage`) for settings or a place
+        of artifacts that cannot be used, and when the extra `kafka` is not installed; `LogError` (`log_unreachable`)
+        when no broker answers, and `StorageFailed` when it does not let this client in or has not the topics.
+        """
+        log_as_library()
+        registry, limit = _registry(definitions), limit_by_tenant(tenant_limit)
+        settings = KafkaSettings(bootstrap_servers=kafka) if isinstance(kafka, str) else kafka
+        host = await _open_kafka(settings, artifacts, registry, database, session_s)
+        dagbok = cls(host, registry, pool=pool, user=user)
+        try:
+            served = [pool] if serve else []
+            host.start(served, schedule=schedule, snapshot_bytes=snapshot_bytes, tenant_limit=limit)
             yield dagbok
         finally:
             await host.close()
@@ -176,18 +225,28 @@ class Dagbok(Looking):
 
     def unserved(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Sequence[str]:
         """What open attempts wait for and nobody has: keys that no process knows (`worker 'x'`, `verifier 'y'`), and
-        pools that no process serves (`pool 'z'`).
+        pools that no process serves (`pool 'z'`; on Kafka it is not known who serves which, and nothing is said).
         To be shown, as `progress`. Raises `Refused` (`not_found`)."""
         found = self._find(run, tenant, project)
         pools = waiting_pools(found)
-        served = served_pools(self._host.folder) if pools else None
+        served = self._host.served_pools() if pools else None
         idle = [] if served is None else sorted(pools - served)
         return [*unserved_keys(found), *[f"pool {pool!r}" for pool in idle]]
 
     @property
     def host(self) -> EmbeddedHost:
-        """The host, for programs that add actors of their own to it. Its parts are no public interface."""
+        """The host, for programs that add actors of their own to it. Its parts are no public interface. Raises
+        `InvalidInput` (`usage`) unless this is one of `embedded`."""
+        if not isinstance(self._host, EmbeddedHost):
+            raise InvalidInput("this Dagbok has no data folder", code=Code.USAGE, advice="use `kafka_host`")
         return self._host
+
+    @property
+    def kafka_host(self) -> KafkaHost:
+        """The same of one of `connect`; raises as `host` does."""
+        if isinstance(self._host, EmbeddedHost):
+            raise InvalidInput("this Dagbok is not on Kafka", code=Code.USAGE, advice="use `host`")
+        return cast("KafkaHost", self._host)
 
     async def _raise_limits(self, run: str, wanted: Limits, tenant: str, project: str) -> None:
         """A run that was there may have lower limits, or none: raise or set those that are named."""
@@ -203,3 +262,29 @@ class Dagbok(Looking):
                 # Somebody else has raised them since, or the run has ended.
                 if error.code not in (Code.CONFIG_MISMATCH, Code.RUN_CLOSED):
                     raise
+
+
+def _registry(definitions: Sequence[Worker | Verifier | ModuleType]) -> Registry:
+    registry = Registry()
+    for definition in definitions:
+        if isinstance(definition, ModuleType):
+            registry.add_from(definition)
+        else:
+            registry.add(definition)
+    return registry
+
+
+async def _open_kafka(
+    settings: KafkaSettings, artifacts: str, registry: Registry, database: str | None, session_s: float
+) -> KafkaHost:
+    # Imported here: whoever has a data folder needs no client of a broker.
+    try:
+        from dagbok.agents.kafka.host import KafkaHost
+        from dagbok.agents.kafka.process import KafkaProcess
+    except ModuleNotFoundError as error:
+        raise InvalidInput(
+            f"a log on Kafka needs {error.name}, which is not installed",
+            code=Code.USAGE,
+            advice="pip install 'dagbok[kafka]'",
+        ) from error
+    return KafkaHost(await KafkaProcess.open(settings, artifacts, registry, session_s=session_s), database)

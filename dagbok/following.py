@@ -1,4 +1,5 @@
-"""The events of a run in order: those that are there, from the tables, and what follows, as it is confirmed."""
+"""The events of a run in order: those that are there, from the tables or the log, and what follows, as it is
+confirmed."""
 
 from __future__ import annotations
 
@@ -7,25 +8,25 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 
 from dagbok.agents.hosting.watching import Committed
-from dagbok.listing import RunEvent, event_of_row, events_of_commit
-from dagbok.projections.queries import Queries
+from dagbok.listing import RunEvent, events_of_commit
 from dagbok.projections.task_graph.state import RunState
 
 First = Callable[[Coroutine[object, object, bool]], Awaitable[bool]]
 
-PAGE = 1_000
 AHEAD = 1_000
-"""So many commits wait for a slow reader in memory; he reads the others from the tables."""
+"""So many commits wait for a slow reader in memory; he reads the others where all of them are stored."""
+
+Stored = Callable[[int], Awaitable[Sequence[RunEvent]]]
+"""Gives the next events that are stored and have a number above this one, perhaps with some below it. Empty only at the
+end of what is confirmed."""
 
 
 class EventFeed:
     """Behind `after`. `told` is called with what is confirmed; `read` gives it all in order."""
 
-    def __init__(
-        self, run: RunState, after: int, settled: Sequence[str], fresh: Callable[[], Awaitable[Queries]]
-    ) -> None:
-        self._run, self._whose = run.run, (run.tenant, run.project)
-        self._after, self._settled, self._fresh = after, settled, fresh
+    def __init__(self, run: RunState, after: int, settled: Sequence[str], stored: Stored) -> None:
+        self._run = run.run
+        self._after, self._settled, self._stored = after, settled, stored
         self._ahead: deque[Committed] = deque(maxlen=AHEAD)
         self._changed = asyncio.Event()
         self._last, self._over = run.stream_seq, run.status in settled
@@ -51,7 +52,7 @@ class EventFeed:
         while self._after < self._last:
             if self._ahead and self._ahead[0].seal.stream_seq <= self._after + 1:
                 events = self._next()
-            elif not (events := await self._stored()):
+            elif not (events := await self._stored(self._after)):
                 return
             for event in events:
                 if event.seq > self._after:
@@ -63,9 +64,3 @@ class EventFeed:
         if committed.seal.stream_seq + committed.seal.count <= self._after + 1:
             return ()
         return events_of_commit(self._run, committed.seal, committed.offset, committed.events)
-
-    async def _stored(self) -> Sequence[RunEvent]:
-        """The next ones from the tables, which are brought up to the end of the log first."""
-        queries = await self._fresh()
-        rows = await asyncio.to_thread(queries.journal, *self._whose, self._run, after_seq=self._after, limit=PAGE)
-        return [event_of_row(self._run, row) for row in rows]

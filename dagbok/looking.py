@@ -27,7 +27,8 @@ class Looking(Steering):
     """Questions about runs; they change nothing.
 
     `result`, `wait` and `events` tell only what is surely in the log, and all of it that an earlier answer to this
-    process has told of; `list_runs` all that was in the log when it was called. `progress`, `status` and `unserved` are
+    process has told of; `list_runs` all that was in the log when it was called, on Kafka all that an earlier answer has
+    told of. `progress`, `status` and `unserved` are
     for displays: they do not wait, and what they tell may still be on its way to the disk.
     """
 
@@ -40,7 +41,7 @@ class Looking(Steering):
         anew by another call.
 
         Raises `Refused` (`not_found`); what makes this process unfit to go on, as soon as it does (`StorageFailed`,
-        `LogCorrupt`, `LogLost`); `InvalidInput` (`usage`) once the `embedded` block is over.
+        `LogCorrupt`, `LogLost`); `InvalidInput` (`usage`) once the block is over. While no broker answers it waits.
         """
         settled: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
 
@@ -80,6 +81,7 @@ class Looking(Steering):
         Raises as `wait` does, when the first event is asked for or later.
         """
         from dagbok.following import EventFeed
+        from dagbok.stored import FromLog, FromTables
 
         feed: EventFeed | None = None
 
@@ -90,7 +92,9 @@ class Looking(Steering):
         unwatch = self._host.watch(run_stream(run), told)
         try:
             async with self._confirmed(run, tenant, project) as found:
-                feed = EventFeed(found, after, SETTLED, self._fresh)
+                history = self._host.history(run_stream(run), after)
+                stored = FromTables(found, self._fresh) if history is None else FromLog(found, history)
+                feed = EventFeed(found, after, SETTLED, stored)
             async for event in feed.read(self._first):
                 yield event
         finally:
@@ -110,8 +114,8 @@ class Looking(Steering):
         `status`: only those that stand so. `cursor`: that of the page before (`RunPage.cursor`, none on the last one);
         runs that start meanwhile do not shift the pages.
 
-        Raises `InvalidInput` (`usage`) when it is no cursor; `StorageFailed` when the tables, which are brought up to
-        the end of the log first, cannot be read or written.
+        Raises `InvalidInput` (`usage`) when it is no cursor, or on Kafka without a database; `StorageFailed` when the
+        tables cannot be read, or brought up to where this call has to see them.
         """
         from dagbok.listing import RunPage, cursor_of, read_cursor, summary_of
 

@@ -1,5 +1,5 @@
-"""What can be told to a run that exists. Each method is one command: whichever process owns the data folder decides it,
-and its answer says which events came of it and where they stand in the log."""
+"""What can be told to a run that exists. Each method is one command: whichever process owns its run decides it, and
+its answer says which events came of it and where they stand in the log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Unpack
 
 import msgspec
 
-from dagbok.agents.hosting.embedded import EmbeddedHost
+from dagbok.agents.hosting.port import Host
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.encode import encode_spec
 from dagbok.events.budgets import LimitChanges, Limits
@@ -53,7 +53,7 @@ class Steering:
     does when this process cannot go on.
     """
 
-    def __init__(self, host: EmbeddedHost, registry: Registry, *, pool: str, user: str) -> None:
+    def __init__(self, host: Host, registry: Registry, *, pool: str, user: str) -> None:
         """`registry`: whose verifiers runs are bound to; `pool`: where tasks go that name none; `user`: in whose name
         commands are sent."""
         self._host, self._registry, self._pool, self._user = host, registry, pool, user

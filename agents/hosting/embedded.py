@@ -14,13 +14,17 @@ from typing import Final, Literal, TypeVar
 
 import structlog
 
+from dagbok.agents.hosting.first import closed, first_of
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.lazy_tables import LazyTables
 from dagbok.agents.hosting.locks import FileLock
 from dagbok.agents.hosting.membership import Membership
 from dagbok.agents.hosting.ownership import Ownership, ProjectorPlace
+from dagbok.agents.hosting.port import Commits
 from dagbok.agents.hosting.presence import OwnerSeen, look_at_owner
 from dagbok.agents.hosting.services import Services
+from dagbok.agents.hosting.serving import served_pools
+from dagbok.agents.hosting.snapshots import source_of
 from dagbok.agents.hosting.tail import Tail
 from dagbok.agents.hosting.watching import Watcher, Watchers
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
@@ -29,9 +33,8 @@ from dagbok.agents.scheduler.owner import Owner, error_is_doubt
 from dagbok.agents.scheduler.recover import Recovery
 from dagbok.agents.tracing.switch import check as check_tracing
 from dagbok.agents.workers.definitions import Registry
-from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Command
-from dagbok.events.errors import DagbokError, FolderBusy, InvalidInput
+from dagbok.events.errors import DagbokError, FolderBusy
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 from dagbok.projections.task_graph.state import RunState
 
@@ -46,7 +49,6 @@ RETRY_S: Final = 0.25
 """How often a member looks whether the folder has become free: microseconds."""
 GLANCES, GLANCE_S = 5, 0.02
 """Somebody who only looks who owns the folder holds up its lock for a moment."""
-USE_INSIDE: Final = "use it inside its `async with` block, from the event loop that opened it"
 
 
 class EmbeddedHost:
@@ -78,7 +80,7 @@ class EmbeddedHost:
         self.tables = LazyTables(folder, self.log)
         self._lock = FileLock(folder.scheduler_lock, self.process)
         self._watchers = Watchers()
-        self._tail = Tail(folder, self.log, self._watchers, time.monotonic)
+        self._tail = Tail(source_of(folder, self.log), self._watchers, time.monotonic)
         self._services, self._seeking = Services(self.failure), Services(self.failure)
         self._following = Services(self.failure)
         self._ownership: Ownership | None = None
@@ -167,8 +169,7 @@ class EmbeddedHost:
         if ownership is not None:
             await ownership.flush()
         if not self.failure.done():
-            # Whoever still waits, or asks later, is told.
-            self.failure.set_result(InvalidInput("this Dagbok is closed", code=Code.USAGE, advice=USE_INSIDE))
+            self.failure.set_result(closed())
         await self._following.end()
         await self._services.end()
         await self.tables.close()
@@ -176,17 +177,16 @@ class EmbeddedHost:
 
     async def first(self, wanted: Coroutine[object, object, T]) -> T:
         """The result of `wanted`, unless the host fails or closes first: then its error."""
-        if asyncio.get_running_loop() is not self._loop:
-            wanted.close()
-            raise InvalidInput("this Dagbok lives in another event loop", code=Code.USAGE, advice=USE_INSIDE)
-        task = asyncio.ensure_future(wanted)
-        try:
-            await asyncio.wait((task, self.failure), return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise self.failure.result()
-            return task.result()
-        finally:
-            task.cancel()
+        return await first_of(wanted, self.failure)
+
+    def history(self, stream: str, after: int) -> Commits | None:
+        """None: the tables are brought up to the end of the log by whoever asks."""
+        return None
+
+    def served_pools(self) -> frozenset[str] | None:
+        """The pools that some process of the folder serves; none when that is not known. Blocks, microseconds for each
+        process."""
+        return served_pools(self.folder)
 
     @property
     def _owned(self) -> Ownership:

@@ -6,6 +6,7 @@ from functools import partial
 
 from dagbok.agents.faultpoints import CHUNKS_WRITTEN, reach
 from dagbok.agents.hosting.folder import PARTITION, DataFolder
+from dagbok.agents.hosting.one_run import Source
 from dagbok.events.log.port import Log
 from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.port import ScopedArtifacts
@@ -34,3 +35,8 @@ def keeper_of(folder: DataFolder, log: Log, due_bytes: int = DUE_BYTES) -> Snaps
         due_bytes=due_bytes,
         before_manifest=partial(reach, CHUNKS_WRITTEN),
     )
+
+
+def source_of(folder: DataFolder, log: Log) -> Source:
+    """Where single runs of a data folder are read."""
+    return Source(log, PARTITION, slots_of(folder), parts_of(folder), log_refuses=True)
