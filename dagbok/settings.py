@@ -28,7 +28,9 @@ class Settings:
     tenant that an owner has sent or running at once; none: as many as there are places. `artifacts`: where processes
     on Kafka keep artifacts, ``s3://bucket/prefix`` or a folder that all of them reach (`docs/artifacts.md`).
     `database`: where their tables are, ``postgresql://user:password@host:5432/database`` (`docs/tables.md`).
-    `session_s`: after how many seconds without a sign of life a process on Kafka is taken for dead.
+    `session_s`: after how many seconds without a sign of life a process on Kafka is taken for dead. `stall_s`: after
+    how many seconds without progress, with something to read, a process on Kafka ends. `health_host`, `health_port`:
+    where it serves its health and metrics; no port: nowhere.
     """
 
     data: Path = Path("dagbok-data")
@@ -42,6 +44,9 @@ class Settings:
     artifacts: str | None = None
     database: str | None = None
     session_s: float = 10.0
+    stall_s: float = 120.0
+    health_host: str = "127.0.0.1"
+    health_port: int | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -59,6 +64,9 @@ class Settings:
             artifacts=_read(environment, "ARTIFACTS") or None,
             database=_read(environment, "DATABASE") or None,
             session_s=_seconds(environment, "SESSION_S", default.session_s),
+            stall_s=_seconds(environment, "STALL_S", default.stall_s),
+            health_host=_read(environment, "HEALTH_HOST") or default.health_host,
+            health_port=_count(environment, "HEALTH_PORT"),
         )
 
 

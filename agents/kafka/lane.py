@@ -24,12 +24,17 @@ class LaneIntake:
         self._unsettled: dict[AttemptKey, list[Acknowledge]] = {}
         self._filled = asyncio.Event()
         self._freed = asyncio.Condition()
+        self._offered = 0
         self._telling: asyncio.Task[None] | None = None
 
     async def offer(self, dispatch: Dispatch, acknowledge: Acknowledge) -> None:
         """Take it in as soon as there is a place for it. `acknowledge` is called once it need not come again."""
-        async with self._freed:
-            await self._freed.wait_for(lambda: self._has_place(dispatch.key))
+        self._offered += 1
+        try:
+            async with self._freed:
+                await self._freed.wait_for(lambda: self._has_place(dispatch.key))
+        finally:
+            self._offered -= 1
         key = attempt_of(dispatch)
         self._unsettled.setdefault(key, []).append(acknowledge)
         if key not in self._ready:
@@ -71,6 +76,11 @@ class LaneIntake:
     def unsettled(self) -> int:
         """How many attempts are here that would come again if this process died."""
         return len(self._unsettled)
+
+    @property
+    def is_busy(self) -> bool:
+        """Something is here that is not done with, or waits for a place: whoever reads the topic has to wait."""
+        return bool(self._offered or self._unsettled)
 
     async def _tell(self) -> None:
         async with self._freed:

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from dagbok.agents.kafka.health import Health
 from dagbok.events.errors import DagbokError
 from dagbok.projections.patience import patiently
 from dagbok.projections.store import Tables
@@ -19,11 +20,12 @@ T = TypeVar("T")
 LONGEST_PAUSE_S: Final = 5.0
 
 
-async def opened(what: str, open: Callable[[], Awaitable[T]]) -> T:
-    """What `open` gives, as soon as it can. `what` it is stands in the line that is logged before each further try.
-    Raises an error that does not pass by itself, such as settings that cannot be used."""
+async def opened(what: str, open: Callable[[], Awaitable[T]], health: Health) -> T:
+    """What `open` gives, as soon as it can. `what` it is stands in the line that is logged before each further try, and
+    in `health`. Raises an error that does not pass by itself, such as settings that cannot be used."""
 
     def waits(error: DagbokError, delay_s: float) -> None:
+        health.waits(what, error)
         logger.warning(
             "waiting", what=what, code=str(error.code), error=error.message, advice=error.advice, again_s=delay_s
         )
@@ -31,6 +33,6 @@ async def opened(what: str, open: Callable[[], Awaitable[T]]) -> T:
     return await patiently(open, waits, longest_delay_s=LONGEST_PAUSE_S)
 
 
-async def opened_tables(url: str) -> Tables:
+async def opened_tables(url: str, health: Health) -> Tables:
     """The tables of a database, as soon as it can be reached. Raises like `Tables.connect`, without what passes."""
-    return await opened("database", lambda: asyncio.to_thread(Tables.connect, url))
+    return await opened("database", lambda: asyncio.to_thread(Tables.connect, url), health)

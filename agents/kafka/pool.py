@@ -38,6 +38,15 @@ class LaneReader:
         self._lane, self._intake, self._on_garbage = lane, intake, on_garbage
         self._app = new_app(settings, lane_group(settings.prefix, lane), session_s=session_s, scratch=scratch)
         self._read(lane_topic(settings.prefix, lane))
+        self.joined = False
+        """Whether it takes part."""
+        self.garbage = 0
+        """Records that were no dispatches of the lane."""
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """What the group has given to this process."""
+        return frozenset(place.partition for place in self._app.consumer.assignment()) if self.joined else frozenset()
 
     async def run(self) -> None:
         """Serve until cancelled, then leave the group. Raises what makes Faust give up: a process that is up and reads
@@ -45,6 +54,7 @@ class LaneReader:
         starting = asyncio.ensure_future(self._app.start())
         try:
             await asyncio.shield(starting)
+            self.joined = True
             await self._app.wait_until_stopped()
         finally:
             await _surely(self._leave(starting))
@@ -77,6 +87,7 @@ class LaneReader:
             if (dispatch.kind, dispatch.pool) != self._lane:
                 raise msgspec.ValidationError(f"a dispatch of {dispatch.kind} in {dispatch.pool}")
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
+            self.garbage += 1
             self._on_garbage(self._name, error)
             event.ack()
             return

@@ -48,7 +48,9 @@ class KafkaQueue:
         self._listening: list[tuple[str, Listener]] = []
         self._reply_partitions = 1
         self._lanes: dict[Lane, LaneIntake] = {}
-        self._readers: dict[Lane, asyncio.Task[None]] = {}
+        self._reading: dict[Lane, asyncio.Task[None]] = {}
+        self.readers: dict[Lane, LaneReader] = {}
+        """By lane, who reads it for this process."""
         self.garbage = 0
         """Records of the lanes that were no dispatches."""
         self._hears: dict[Lane, Listener] = {}
@@ -73,6 +75,20 @@ class KafkaQueue:
         if self._replies is not None:
             await self._replies.close()
         self._scratch.cleanup()
+
+    @property
+    def lost(self) -> int:
+        """Records that the broker did not take."""
+        return self._sending.lost
+
+    @property
+    def reply_garbage(self) -> int:
+        """Records of the replies that were none."""
+        return 0 if self._replies is None else self._replies.garbage
+
+    def is_busy(self, lane: Lane) -> bool:
+        """See `LaneIntake`."""
+        return self._lane(lane).is_busy
 
     def put(self, lane: Lane, dispatches: Sequence[Dispatch]) -> None:
         """See `Queue`; what waits on the broker already comes twice, and its taker drops it."""
@@ -117,8 +133,8 @@ class KafkaQueue:
         self._hears[lane] = intake.hinted
         self.listen(lane_address(lane), intake.hinted)
         intake.freed()
-        if lane not in self._readers:
-            reader = LaneReader(
+        if lane not in self._reading:
+            reader = self.readers[lane] = LaneReader(
                 self._settings,
                 lane,
                 intake,
@@ -126,7 +142,7 @@ class KafkaQueue:
                 session_s=self._session_s,
                 scratch=Path(self._scratch.name),
             )
-            self._readers[lane] = self._services.serve(reader.run())
+            self._reading[lane] = self._services.serve(reader.run())
 
     def freed(self, lane: Lane) -> None:
         """See `SharedQueue`."""
@@ -141,8 +157,9 @@ class KafkaQueue:
         self._lane(lane).taker = None
         if (listener := self._hears.pop(lane, None)) is not None:
             self.forget(lane_address(lane), listener)
-        if (reader := self._readers.pop(lane, None)) is not None:
-            reader.cancel()
+        self.readers.pop(lane, None)
+        if (reading := self._reading.pop(lane, None)) is not None:
+            reading.cancel()
 
     def _count_garbage(self, lane: str, error: Exception) -> None:
         self.garbage += 1

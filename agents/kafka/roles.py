@@ -13,8 +13,10 @@ import structlog
 
 from dagbok.agents.hosting.services import Services
 from dagbok.agents.kafka.group import SESSION_S
+from dagbok.agents.kafka.health import Health
 from dagbok.agents.kafka.lane_topics import ensure_lane_topics
 from dagbok.agents.kafka.opening import opened, opened_tables
+from dagbok.agents.kafka.parts import Part, ProjectorPart, QueuePart, SchedulerPart
 from dagbok.agents.kafka.process import KafkaProcess
 from dagbok.agents.kafka.projector import ProjectorService
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
@@ -36,58 +38,75 @@ class Site:
     session_s: float = SESSION_S
 
 
-async def play_scheduler(site: Site, tenant_limit: TenantLimit | None = None) -> None:
+async def play_scheduler(site: Site, health: Health, tenant_limit: TenantLimit | None = None) -> None:
     """Decide until cancelled, then let others go on. Raises the error of the first part that fails."""
-    process = await _open_process(site, Registry())
+    process = await _open_process(site, Registry(), health)
     try:
-        process.schedule(tenant_limit=tenant_limit)
+        scheduler = process.schedule(tenant_limit=tenant_limit, metrics=health.metrics)
+        prefix = site.kafka.prefix
+        parts: list[Part] = [SchedulerPart(scheduler, prefix), QueuePart(process.queue, prefix, health.role)]
         logger.info("scheduler.serving", process=process.process, partitions=process.log.partitions)
-        raise await asyncio.shield(process.failure)
+        await _watched(site, health, parts, process.failure)
     finally:
         logger.info("scheduler.stopping")
         await process.close()
 
 
-async def play_worker(site: Site, registry: Registry, pools: Sequence[str], kinds: Sequence[AttemptKind]) -> None:
+async def play_worker(
+    site: Site, health: Health, registry: Registry, pools: Sequence[str], kinds: Sequence[AttemptKind]
+) -> None:
     """Serve attempts of these kinds in pools until cancelled, then hand back what runs. Makes the topics of the pools
     when they are missing. Raises the error of the first part that fails."""
-    await opened("broker", lambda: ensure_lane_topics(site.kafka, pools))
-    process = await _open_process(site, registry)
+    await opened("broker", lambda: ensure_lane_topics(site.kafka, pools), health)
+    process = await _open_process(site, registry, health)
     try:
         process.work(pools, kinds)
         logger.info("worker.serving", process=process.process, pools=list(pools), kinds=list(kinds))
-        raise await asyncio.shield(process.failure)
+        part = QueuePart(process.queue, site.kafka.prefix, health.role)
+        await _watched(site, health, [part], process.failure)
     finally:
         logger.info("worker.stopping")
         await process.close()
 
 
-async def play_projector(site: Site, database: str) -> None:
+async def play_projector(site: Site, health: Health, database: str) -> None:
     """Write the tables until cancelled; a batch that has begun is finished. Raises the error of the first part that
     fails."""
-    log = await opened("broker", lambda: KafkaLog.open(site.kafka))
+    log = await opened("broker", lambda: KafkaLog.open(site.kafka), health)
     try:
-        tables = await opened_tables(database)
+        tables = await opened_tables(database, health)
         try:
-            await _project(ProjectorService(site.kafka, log, tables, session_s=site.session_s))
+            await _project(site, health, ProjectorService(site.kafka, log, tables, session_s=site.session_s))
         finally:
-            tables.close()
+            await asyncio.to_thread(tables.close)
     finally:
         await log.close()
 
 
-async def _project(projector: ProjectorService) -> None:
+async def _project(site: Site, health: Health, projector: ProjectorService) -> None:
     services = Services(asyncio.get_running_loop().create_future())
     services.serve(projector.run())
     try:
         logger.info("projector.serving")
-        raise await asyncio.shield(services.failure)
+        await _watched(site, health, [ProjectorPart(projector, site.kafka.prefix)], services.failure)
     finally:
         logger.info("projector.stopping")
         await services.end()
 
 
-async def _open_process(site: Site, registry: Registry) -> KafkaProcess:
+async def _watched(site: Site, health: Health, parts: Sequence[Part], failure: asyncio.Future[BaseException]) -> None:
+    """Until one of them fails, or stands still for too long: then raise its error."""
+    watching = Services(failure)
+    watching.serve(health.watch(site.kafka, parts))
+    try:
+        raise await asyncio.shield(failure)
+    finally:
+        await watching.end()
+
+
+async def _open_process(site: Site, registry: Registry, health: Health) -> KafkaProcess:
     return await opened(
-        "broker", lambda: KafkaProcess.open(site.kafka, site.artifacts, registry, session_s=site.session_s)
+        "broker",
+        lambda: KafkaProcess.open(site.kafka, site.artifacts, registry, session_s=site.session_s),
+        health,
     )

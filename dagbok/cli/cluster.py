@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Annotated
 
 from cyclopts import Group, Parameter
+from cyclopts.validators import Number
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
@@ -49,6 +50,25 @@ class Stores:
         """The settings, with what the options say in its place."""
         return replace(
             settings, artifacts=self.artifacts or settings.artifacts, database=self.database or settings.database
+        )
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class HealthOptions:
+    """Where a process serves /health/live, /health/ready and /metrics."""
+
+    health_port: Annotated[int | None, Parameter(group=CLUSTER, validator=Number(gte=0, lt=65536))] = None
+    """Serve health and metrics there (0: a free port, which is logged). Else $DAGBOK_HEALTH_PORT, else not at all."""
+    health_host: Annotated[str | None, Parameter(group=CLUSTER)] = None
+    """The address to listen on. Else $DAGBOK_HEALTH_HOST, else 127.0.0.1: 0.0.0.0 for probes from outside."""
+
+    def over(self, settings: Settings) -> Settings:
+        """The settings, with what the options say in its place."""
+        return replace(
+            settings,
+            health_port=settings.health_port if self.health_port is None else self.health_port,
+            health_host=self.health_host or settings.health_host,
         )
 
 

@@ -68,6 +68,9 @@ def settle(place: Place | None, output: Output | None) -> tuple[Settings, Output
         artifacts=found.artifacts,
         database=found.database,
         session_s=found.session_s,
+        stall_s=found.stall_s,
+        health_host=found.health_host,
+        health_port=found.health_port,
     )
     for option, value in (("tenant", settings.tenant), ("project", settings.project)):
         if ID_PATTERN.fullmatch(value) is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -12,7 +13,7 @@ import structlog
 from dagbok import logs
 from dagbok.agents.queue import KINDS
 from dagbok.agents.workers.definitions import Registry
-from dagbok.cli.cluster import Cluster, Stores, with_kafka
+from dagbok.cli.cluster import Cluster, HealthOptions, Stores, with_kafka
 from dagbok.cli.interrupts import Interrupted, interruptible, leave_threads
 from dagbok.cli.module_file import load_all
 from dagbok.cli.options import Output, settle
@@ -22,8 +23,7 @@ from dagbok.events.run.values import AttemptKind
 from dagbok.settings import Settings
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
+    from dagbok.agents.kafka.health import Health
     from dagbok.agents.kafka.roles import Site
 
 logger = structlog.get_logger(__name__)
@@ -31,120 +31,113 @@ logger = structlog.get_logger(__name__)
 STOP_WITHIN_S: Final = 28.0
 """Kubernetes kills 30 s behind SIGTERM."""
 
-Play = Callable[["ModuleType", "Site", Settings], Coroutine[object, object, None]]
+Play = Callable[["Site", "Health"], Coroutine[object, object, None]]
 
 
-def serve_scheduler(cluster: Cluster | None, stores: Stores | None, output: Output | None) -> int:
+@dataclass(frozen=True)
+class Options:
+    """What every role is told."""
+
+    cluster: Cluster | None
+    stores: Stores | None
+    health: HealthOptions | None
+    output: Output | None
+
+    def settle(self) -> Settings:
+        """Options first, then variables, then defaults."""
+        return (self.health or HealthOptions()).over((self.stores or Stores()).over(settle(None, self.output)[0]))
+
+    @property
+    def as_json(self) -> bool:
+        """Whether what is logged is to be JSON in any case."""
+        return self.output is not None and self.output.json
+
+
+def serve_scheduler(options: Options) -> int:
     """Decide."""
-    return _serve(
-        "scheduler",
-        lambda roles, site, settings: roles.play_scheduler(site, settings.tenant_limit),
-        cluster,
-        stores,
-        output,
-    )
-
-
-def serve_worker(
-    imports: Sequence[str],
-    pools: Sequence[str] | None,
-    cluster: Cluster | None,
-    stores: Stores | None,
-    output: Output | None,
-) -> int:
-    """Work, and verify where the modules declare verifiers."""
-    registry = _registry(imports)
-    kinds = _declared(registry)
-    if not kinds:
-        raise _nothing("workers and verifiers")
-    return _serve(
-        "worker",
-        lambda roles, site, _: roles.play_worker(site, registry, _pools(pools), kinds),
-        cluster,
-        stores,
-        output,
-    )
-
-
-def serve_verifier(
-    imports: Sequence[str],
-    pools: Sequence[str] | None,
-    cluster: Cluster | None,
-    stores: Stores | None,
-    output: Output | None,
-) -> int:
-    """Verify."""
-    registry = _registry(imports)
-    if "verify" not in _declared(registry):
-        raise _nothing("verifiers")
-    return _serve(
-        "verifier",
-        lambda roles, site, _: roles.play_worker(site, registry, _pools(pools), ("verify",)),
-        cluster,
-        stores,
-        output,
-    )
-
-
-def serve_projector(cluster: Cluster | None, stores: Stores | None, output: Output | None) -> int:
-    """Write the tables."""
-
-    def play(roles: ModuleType, site: Site, settings: Settings) -> Coroutine[object, object, None]:
-        if not settings.database:
-            advice = "--database postgresql://user:password@host:5432/database, or DAGBOK_DATABASE"
-            raise InvalidInput("no database is named", code=Code.USAGE, advice=advice)
-        found: Coroutine[object, object, None] = roles.play_projector(site, settings.database)
-        return found
-
-    return _serve("projector", play, cluster, stores, output, artifacts=False)
-
-
-def _serve(
-    role: str,
-    play: Play,
-    cluster: Cluster | None,
-    stores: Stores | None,
-    output: Output | None,
-    *,
-    artifacts: bool = True,
-) -> int:
-    """Until a signal. Raises what ends the role otherwise."""
-    found, how = settle(None, output)
-    settings = (stores or Stores()).over(found)
-    logs.configure(
-        settings.log_level or "info",
-        "json" if how.json and settings.log_format == "auto" else settings.log_format,
-        pid=os.getpid(),
-        role=role,
-    )
-    if artifacts and not settings.artifacts:
-        advice = "--artifacts, or DAGBOK_ARTIFACTS: s3://bucket/prefix, or a folder that all processes reach"
-        raise InvalidInput("no place for artifacts is named", code=Code.USAGE, advice=advice)
+    settings = _begin("scheduler", options)
+    _require_artifacts(settings)
     roles = with_kafka("dagbok.agents.kafka.roles")
-    site = roles.Site((cluster or Cluster()).settings(), settings.artifacts or "", settings.session_s)
+    return _serve(
+        "scheduler", options, settings, lambda site, health: roles.play_scheduler(site, health, settings.tenant_limit)
+    )
+
+
+def serve_worker(imports: Sequence[str], pools: Sequence[str] | None, options: Options) -> int:
+    """Work, and verify where the modules declare verifiers."""
+    return _serve_pools("worker", imports, pools, KINDS, options)
+
+
+def serve_verifier(imports: Sequence[str], pools: Sequence[str] | None, options: Options) -> int:
+    """Verify."""
+    return _serve_pools("verifier", imports, pools, ("verify",), options)
+
+
+def serve_projector(options: Options) -> int:
+    """Write the tables."""
+    settings = _begin("projector", options)
+    database = settings.database
+    if not database:
+        advice = "give --database postgresql://user:password@host:5432/database, or set DAGBOK_DATABASE"
+        raise InvalidInput("no database is named", code=Code.USAGE, advice=advice)
+    roles = with_kafka("dagbok.agents.kafka.roles")
+    return _serve("projector", options, settings, lambda site, health: roles.play_projector(site, health, database))
+
+
+def _serve_pools(
+    role: str, imports: Sequence[str], pools: Sequence[str] | None, kinds: Sequence[AttemptKind], options: Options
+) -> int:
+    settings = _begin(role, options)
+    _require_artifacts(settings)
+    registry = Registry()
+    for module in load_all(imports):
+        registry.add_from(module)
+    declared = {"work": registry.workers, "verify": registry.verifiers}
+    served = tuple(kind for kind in kinds if declared[kind])
+    if not served:
+        what = " and ".join({"work": "workers", "verify": "verifiers"}[kind] for kind in kinds)
+        raise InvalidInput(f"no {what} to serve", code=Code.USAGE, advice="name a module that declares some: --import")
+    named = tuple(dict.fromkeys(pools or ("default",)))
+    roles = with_kafka("dagbok.agents.kafka.roles")
+    return _serve(
+        role, options, settings, lambda site, health: roles.play_worker(site, health, registry, named, served)
+    )
+
+
+def _begin(role: str, options: Options) -> Settings:
+    settings = options.settle()
+    format = "json" if options.as_json and settings.log_format == "auto" else settings.log_format
+    logs.configure(settings.log_level or "info", format, pid=os.getpid(), role=role)
+    return settings
+
+
+def _require_artifacts(settings: Settings) -> None:
+    if not settings.artifacts:
+        advice = "give --artifacts, or set DAGBOK_ARTIFACTS: s3://bucket/prefix, or a folder that all processes reach"
+        raise InvalidInput("no place for artifacts is named", code=Code.USAGE, advice=advice)
+
+
+def _serve(role: str, options: Options, settings: Settings, play: Play) -> int:
+    """Until a signal. Raises what ends the role otherwise."""
+    site = with_kafka("dagbok.agents.kafka.roles").Site(
+        (options.cluster or Cluster()).settings(), settings.artifacts or "", settings.session_s
+    )
+    health = with_kafka("dagbok.agents.kafka.health").Health(role, stall_s=settings.stall_s)
     try:
-        asyncio.run(interruptible(play(roles, site, settings), STOP_WITHIN_S))
+        asyncio.run(interruptible(_play(play(site, health), health, settings), STOP_WITHIN_S))
     except Interrupted as interrupted:
         logger.info("role.stopped", signal=str(interrupted))
         leave_threads(0)
     return 0
 
 
-def _registry(imports: Sequence[str]) -> Registry:
-    registry = Registry()
-    for module in load_all(imports):
-        registry.add_from(module)
-    return registry
-
-
-def _declared(registry: Registry) -> tuple[AttemptKind, ...]:
-    there = {"work": registry.workers, "verify": registry.verifiers}
-    return tuple(kind for kind in KINDS if there[kind])
-
-
-def _nothing(what: str) -> InvalidInput:
-    return InvalidInput(f"no {what} to serve", code=Code.USAGE, advice="name a module or file that has some: --import")
-
-
-def _pools(pools: Sequence[str] | None) -> Sequence[str]:
-    return list(dict.fromkeys(pools or ["default"]))
+async def _play(playing: Coroutine[object, object, None], health: Health, settings: Settings) -> None:
+    if settings.health_port is None:
+        await playing
+        return
+    serving = with_kafka("dagbok.agents.kafka.health_http").serving
+    try:
+        async with serving(health, settings.health_host, settings.health_port):
+            await playing
+    finally:
+        playing.close()  # nothing where it has begun

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Group, Parameter
 
-from dagbok.cli.cluster import Cluster, Stores
+from dagbok.cli.cluster import Cluster, HealthOptions, Stores
 from dagbok.cli.options import Imports, Output
 
 Pools = Annotated[
@@ -20,7 +20,13 @@ def add_to(app: App, group: Group) -> None:
         app.command(role, group=group)
 
 
-def scheduler(*, cluster: Cluster | None = None, stores: Stores | None = None, output: Output | None = None) -> int:
+def scheduler(
+    *,
+    cluster: Cluster | None = None,
+    stores: Stores | None = None,
+    health: HealthOptions | None = None,
+    output: Output | None = None,
+) -> int:
     """Decide for partitions of a log on Kafka until SIGTERM or Ctrl-C.
 
     Any number of them share the partitions; when one ends, others go on.
@@ -28,9 +34,9 @@ def scheduler(*, cluster: Cluster | None = None, stores: Stores | None = None, o
     Example:
       dagbok scheduler --kafka broker:9092 --artifacts s3://bucket/dagbok
     """
-    from dagbok.cli.role import serve_scheduler
+    from dagbok.cli.role import Options, serve_scheduler
 
-    return serve_scheduler(cluster, stores, output)
+    return serve_scheduler(Options(cluster, stores, health, output))
 
 
 def worker(
@@ -39,6 +45,7 @@ def worker(
     pools: Pools = None,
     cluster: Cluster | None = None,
     stores: Stores | None = None,
+    health: HealthOptions | None = None,
     output: Output | None = None,
 ) -> int:
     """Work in pools of a log on Kafka until SIGTERM or Ctrl-C.
@@ -49,9 +56,9 @@ def worker(
     Example:
       dagbok worker --pool default --import my.workers --kafka broker:9092
     """
-    from dagbok.cli.role import serve_worker
+    from dagbok.cli.role import Options, serve_worker
 
-    return serve_worker(imports or [], pools, cluster, stores, output)
+    return serve_worker(imports or [], pools, Options(cluster, stores, health, output))
 
 
 def verifier(
@@ -60,6 +67,7 @@ def verifier(
     pools: Pools = None,
     cluster: Cluster | None = None,
     stores: Stores | None = None,
+    health: HealthOptions | None = None,
     output: Output | None = None,
 ) -> int:
     """Verify in pools of a log on Kafka until SIGTERM or Ctrl-C.
@@ -69,12 +77,18 @@ def verifier(
     Example:
       dagbok verifier --pool default --import my.verifiers --kafka broker:9092
     """
-    from dagbok.cli.role import serve_verifier
+    from dagbok.cli.role import Options, serve_verifier
 
-    return serve_verifier(imports or [], pools, cluster, stores, output)
+    return serve_verifier(imports or [], pools, Options(cluster, stores, health, output))
 
 
-def projector(*, cluster: Cluster | None = None, stores: Stores | None = None, output: Output | None = None) -> int:
+def projector(
+    *,
+    cluster: Cluster | None = None,
+    stores: Stores | None = None,
+    health: HealthOptions | None = None,
+    output: Output | None = None,
+) -> int:
     """Write what a log on Kafka says into PostgreSQL until SIGTERM or Ctrl-C.
 
     Any number of them share the partitions. Tables that are not there are made.
@@ -82,6 +96,6 @@ def projector(*, cluster: Cluster | None = None, stores: Stores | None = None, o
     Example:
       dagbok projector --kafka broker:9092 --database postgresql://db/dagbok
     """
-    from dagbok.cli.role import serve_projector
+    from dagbok.cli.role import Options, serve_projector
 
-    return serve_projector(cluster, stores, output)
+    return serve_projector(Options(cluster, stores, health, output))

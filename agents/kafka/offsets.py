@@ -1,0 +1,71 @@
+"""Where partitions end, and what groups are done with, as the broker says: for lag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.admin import AIOKafkaAdminClient
+
+from dagbok.events.log.kafka_client import Place
+from dagbok.events.log.kafka_options import client_options
+from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.log.port import Bounds
+
+
+class Offsets:
+    """Asks by clients of its own, which are made with the first question and anew after a failure. Every call raises
+    what `kafka_errors.FAILURES` has."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._consumer: AIOKafkaConsumer | None = None
+        self._admin: AIOKafkaAdminClient | None = None
+
+    async def bounds(self, places: Iterable[Place]) -> Mapping[Place, Bounds]:
+        """The offset of the first record of each that is kept, and the one behind the last."""
+        wanted = list(places)
+        if not wanted:
+            return {}
+        if self._consumer is None:
+            consumer = AIOKafkaConsumer(**client_options(self._settings), enable_auto_commit=False)
+            self._consumer = consumer
+            await consumer.start()
+        starts = await self._consumer.beginning_offsets(wanted)
+        ends = await self._consumer.end_offsets(wanted)
+        return {Place(*place): Bounds(starts[place], ends[place]) for place in wanted}
+
+    async def done(self, group: str) -> Mapping[Place, int]:
+        """The offset behind what the group has acknowledged, by partition; none where that is nothing."""
+        admin = await self._administrator()
+        found = await admin.list_consumer_group_offsets(group)
+        return {Place(*place): stand.offset for place, stand in found.items() if stand.offset >= 0}
+
+    async def members(self, group: str) -> int:
+        """How many processes the group has now."""
+        admin = await self._administrator()
+        # One at a time: aiokafka cannot read the answer for several.
+        (answer,) = await admin.describe_consumer_groups([group])
+        return sum(len(found[5]) for found in answer.groups)
+
+    async def close(self) -> None:
+        """Let go; another question connects again."""
+        consumer, self._consumer = self._consumer, None
+        admin, self._admin = self._admin, None
+        try:
+            if consumer is not None:
+                await consumer.stop()
+        finally:
+            if admin is not None:
+                await admin.close()
+
+    async def _administrator(self) -> AIOKafkaAdminClient:
+        if self._admin is None:
+            admin = AIOKafkaAdminClient(**client_options(self._settings))
+            try:
+                await admin.start()
+            except BaseException:
+                await admin.close()
+                raise
+            self._admin = admin
+        return self._admin

@@ -1,0 +1,26 @@
+"""Workers and verifiers of the tests, as `--import` names them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from dagbok import Candidate, Outcome, TaskContext, verifier, worker
+
+
+@worker("ones", pure=True)
+async def ones(task: TaskContext) -> Outcome:
+    """Always the same."""
+    return Outcome.candidate(1)
+
+
+@worker("long")
+async def long(task: TaskContext) -> Outcome:
+    """Works until it is stopped."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+@verifier("yes", version="1")
+def yes(candidate: Candidate, task: TaskContext) -> bool:
+    """Always right."""
+    return True
