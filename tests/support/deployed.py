@@ -33,7 +33,7 @@ def help_of(*command: str) -> str:
     """What `dagbok … --help` prints. Raises `CalledProcessError` when there is no such command."""
     program = Path(sys.executable).with_name("dagbok")
     environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
-    line = [program, *command, "--help"]
+    line = [str(program), *command, "--help"]
     return subprocess.run(line, capture_output=True, text=True, check=True, env=environment).stdout
 
 
