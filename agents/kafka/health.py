@@ -103,6 +103,7 @@ class Health:
         self._standings = [(standing, ends[standing.place]) for _, standing in found]
         self._dead = stalls.look([standing for _, standing in found], ends, time.monotonic())
         self._count(found, ends)
+        self.metrics.checks.inc()
 
     def _count(self, found: Sequence[tuple[Part, Standing]], ends: Mapping[Place, int]) -> None:
         self.metrics.lag.clear()

@@ -115,6 +115,11 @@ class Metrics:
             ["topic"],
             registry=registry,
         )
+        self.checks = Counter(
+            "dagbok_progress_checks_total",
+            "How often this process has looked whether its partitions progress.",
+            registry=registry,
+        )
         self.not_sent = Counter(
             "dagbok_not_sent_records_total",
             "Dispatches, hints and answers that the broker did not take. They are repeated; many say that it is in "

@@ -1,0 +1,103 @@
+"""What a role tells of itself, and that it ends when a part of it is dead although the process lives."""
+
+from __future__ import annotations
+
+from dagbok import TaskSpec
+from dagbok.events.run import events as e
+from tests.kafka_roles.role_site import MODULE, PARTITIONS, Role, RoleSite
+
+HEALTH = ("--health-port", "0")
+ONE = [TaskSpec(goal="g", worker="ones", verifier="yes")]
+INTERNAL = 70
+STALL_S = "2"
+FULL_LOOKS = 4
+"""So often a process looks before it takes what stands still for dead."""
+
+DEAF = """
+from dagbok.agents.kafka.lane import LaneIntake
+import asyncio
+async def never(self, dispatch, acknowledge):
+    await asyncio.Event().wait()
+LaneIntake.offer = never
+"""
+DYING = """
+from dagbok.agents.kafka.lane import LaneIntake
+async def die(self, dispatch, acknowledge):
+    raise RuntimeError("a fault nobody has foreseen")
+LaneIntake.offer = die
+"""
+
+
+async def test_a_scheduler_that_takes_part_is_ready_and_tells_how_far_it_is(site: RoleSite) -> None:
+    await site.create_topics()
+    scheduler = await site.start("scheduler", *HEALTH)
+    told = await scheduler.told("/health/ready", 200)
+    assert (told["role"], told["live"], told["why"]) == ("scheduler", True, [])
+    await scheduler.metric('dagbok_held_partitions{role="scheduler"}', PARTITIONS)
+    worker = await site.start("worker", "--import", str(MODULE), *HEALTH)
+    assert (await worker.told("/health/ready", 200))["role"] == "worker"
+    await site.seen(await site.run("first", ONE), e.RunSucceeded)
+    assert (await scheduler.get("/health/live"))[0] == 200
+
+
+async def test_what_a_scheduler_decides_is_counted(site: RoleSite) -> None:
+    await site.create_topics()
+    scheduler = await site.start("scheduler", *HEALTH)
+    await site.start("worker", "--import", str(MODULE))
+    await site.seen(await site.run("first", ONE * 5), e.RunSucceeded)
+    await scheduler.metric('dagbok_decisions_total{outcome="accepted",type="StartRun"}', 1)
+    await scheduler.metric('dagbok_attempts_total{end="candidate",kind="work"}', 5)
+    await scheduler.metric('dagbok_attempts_total{end="pass",kind="verify"}', 5)
+    assert await scheduler.metric('dagbok_attempt_seconds_count{kind="work"}', 5) == 5
+    assert await scheduler.metric("dagbok_takeovers_total", PARTITIONS) == PARTITIONS
+    assert await scheduler.metric('dagbok_queue_depth_attempts{kind="work",pool="default"}', 0) == 0
+
+
+async def _dead(site: RoleSite, fault: str) -> Role:
+    await site.create_topics()
+    await site.start("scheduler")
+    module = site.folder / "faulty.py"
+    module.write_text(MODULE.read_text() + fault)
+    worker = await site.start("worker", "--import", str(module), DAGBOK_STALL_S=STALL_S)
+    await worker.logged("worker.serving")
+    await site.run("first", ONE)
+    return worker
+
+
+async def test_a_worker_that_takes_nothing_although_it_could_ends(site: RoleSite) -> None:
+    worker = await _dead(site, DEAF)
+    assert await worker.ended() == INTERNAL
+    said = " ".join(worker.unlogged)
+    assert "work.default" in said
+    assert "does not progress" in said
+
+
+async def test_a_worker_whose_agent_dies_ends(site: RoleSite) -> None:
+    worker = await _dead(site, DYING)
+    assert await worker.ended() != 0
+
+
+async def test_a_worker_that_is_only_full_does_not_end(site: RoleSite) -> None:
+    await site.create_topics()
+    await site.start("scheduler")
+    module = site.folder / "full.py"
+    module.write_text(MODULE.read_text().replace('@worker("long")', '@worker("long", concurrency=1)'))
+    worker = await site.start("worker", "--import", str(module), *HEALTH, DAGBOK_STALL_S="1")
+    long = [TaskSpec(goal=f"takes hours {number}", worker="long", verifier="yes") for number in range(5)]
+    await site.seen(await site.run("long", long), e.AttemptStarted)
+    topic = f"{site.kafka.prefix}work.default"
+    lags = [f'dagbok_lag_records{{partition="{number}",role="worker",topic="{topic}"}}' for number in range(PARTITIONS)]
+    found = [await worker.metric(lag, 0) for lag in lags]
+    assert sum(found) >= 1, "something waits"
+    looked = await worker.metric("dagbok_progress_checks_total", 1)
+    await worker.metric("dagbok_progress_checks_total", looked + 4 * FULL_LOOKS)
+    assert (await worker.told("/health/live", 200))["live"]
+    assert await worker.stopped() == 0
+
+
+async def test_a_health_port_that_is_taken_is_an_error_of_usage(site: RoleSite) -> None:
+    scheduler = await site.start("scheduler", *HEALTH)
+    port = (await scheduler.logged("health.serving"))["port"]
+    other = await site.start("scheduler", "--health-port", str(port))
+    assert await other.ended() == 2
+    assert "DAGBOK-USAGE" in " ".join(other.unlogged)
