@@ -6,16 +6,21 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
 import msgspec
 
 from bench.raw_commit import raw_commit
+from bench.support import meters
+from bench.support.kafka_run import KafkaFigures
 from bench.support.one_run import Figures
 from bench.support.peers import PEERS, PeerFigures, run_peer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+
+Run = Figures | KafkaFigures
 
 MOST_AGAINST = 3_000
 """Peers get so many tasks at most."""
@@ -24,6 +29,7 @@ MEANINGS = {
     "verified_tasks_per_s": "no-op tasks verified per second, to RunSucceeded in the log",
     "cpu_ms_per_task": "CPU of the main process, ms per task",
     "tables_cpu_ms_per_task": "CPU of the projector process, ms per task",
+    "broker_cpu_ms_per_task": "CPU of the broker, ms per task",
     "peak_rss_mb": "most memory of the main process, MB",
     "bytes_per_task": "bytes kept per task: log and artifacts",
     "wall_s": "from start to RunSucceeded in the log, s",
@@ -41,6 +47,7 @@ class Options(argparse.Namespace):
 
     tasks: int
     repeat: int
+    log: str
     against: str | None
     json: bool
     folder: Path
@@ -50,10 +57,7 @@ def main() -> None:
     """Measure and print."""
     options = _parse()
     raw_p50_ms = _raw_commit_p50_ms(options.folder)
-    runs = []
-    for number in range(1, options.repeat + 1):
-        runs.append(_fresh_run(options.folder, options.tasks))
-        _note(f"run {number} of {options.repeat}: {runs[-1].verified_tasks_per_s:,.0f} tasks/s")
+    runs = _runs_on_kafka(options) if options.log == "kafka" else _runs_on_sqlite(options)
     figures = _medians(runs, options.tasks) | {"raw_commit_p50_ms": raw_p50_ms}
     peer = None
     if options.against is not None:
@@ -66,6 +70,29 @@ def main() -> None:
         _print_table(options, figures, runs, peer)
 
 
+def _runs_on_sqlite(options: Options) -> Sequence[Run]:
+    return [_told(_fresh_run(options.folder, options.tasks), number, options) for number in _numbers(options)]
+
+
+def _runs_on_kafka(options: Options) -> Sequence[Run]:
+    from tests.servers.kafka import kafka  # here: who measures SQLite needs none of it
+
+    name, server = kafka()
+    with server as broker:
+        _note(f"broker: {name}, {broker.bootstrap}")
+        pids = meters.children()
+        return [_told(_kafka_run(options, broker.bootstrap, pids), number, options) for number in _numbers(options)]
+
+
+def _numbers(options: Options) -> range:
+    return range(1, options.repeat + 1)
+
+
+def _told(run: Run, number: int, options: Options) -> Run:
+    _note(f"run {number} of {options.repeat}: {run.verified_tasks_per_s:,.0f} tasks/s")
+    return run
+
+
 def _parse() -> Options:
     parser = argparse.ArgumentParser(
         prog="bench/fanout.py",
@@ -73,6 +100,7 @@ def _parse() -> Options:
     )
     parser.add_argument("--tasks", type=_positive, default=1000, metavar="N", help="no-op tasks (default: 1000)")
     parser.add_argument("--repeat", type=_positive, default=5, metavar="R", help="runs to take medians of (default: 5)")
+    parser.add_argument("--log", choices=("sqlite", "kafka"), default="sqlite", help="the log (default: sqlite)")
     parser.add_argument("--against", choices=PEERS, help="run the same workload on a peer too, once")
     parser.add_argument("--json", action="store_true", help="one JSON object as the last line")
     parser.add_argument("--folder", type=Path, default=Path(), help="where the disk is (default: here)")
@@ -101,22 +129,32 @@ def _fresh_run(folder: Path, tasks: int) -> Figures:
     return msgspec.json.decode(done.stdout, type=Figures)
 
 
+def _kafka_run(options: Options, bootstrap: str, pids: Sequence[int]) -> KafkaFigures:
+    with tempfile.TemporaryDirectory(dir=options.folder, prefix="fanout-") as fresh:
+        told = (bootstrap, str(Path(fresh).absolute()), str(options.tasks), *map(str, pids))
+        command = (sys.executable, "-m", "bench.support.kafka_run", *told)
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return msgspec.json.decode(done.stdout, type=KafkaFigures)
+
+
 def _fresh_peer_run(options: Options) -> PeerFigures:
     with tempfile.TemporaryDirectory(dir=options.folder, prefix="fanout-") as fresh:
         return run_peer(str(options.against), Path(fresh).absolute(), options.tasks)
 
 
-def _medians(runs: list[Figures], tasks: int) -> dict[str, float]:
-    figures = {name: median(values) for name in Figures.__struct_fields__ if (values := _values(runs, name))}
-    return figures | {"caught_up_tasks_per_s": tasks / figures["tables_caught_up_s"]}
+def _medians(runs: Sequence[Run], tasks: int) -> dict[str, float]:
+    figures = {name: median(values) for name in runs[0].__struct_fields__ if (values := _values(runs, name))}
+    if "tables_caught_up_s" in figures:
+        figures["caught_up_tasks_per_s"] = tasks / figures["tables_caught_up_s"]
+    return figures
 
 
-def _values(runs: list[Figures], name: str) -> list[float]:
+def _values(runs: Sequence[Run], name: str) -> list[float]:
     """What the runs measured; empty for what cannot be measured here, and for what is not of a run."""
     return [value for run in runs if (value := getattr(run, name, None)) is not None]
 
 
-def _report(options: Options, figures: dict[str, float], runs: list[Figures], peer: PeerFigures | None) -> object:
+def _report(options: Options, figures: dict[str, float], runs: Sequence[Run], peer: PeerFigures | None) -> object:
     return {
         "tasks": options.tasks,
         "repeat": options.repeat,
@@ -130,7 +168,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.4g}") if abs(value) < 1000 else round(value)
 
 
-def _print_table(options: Options, figures: dict[str, float], runs: list[Figures], peer: PeerFigures | None) -> None:
+def _print_table(options: Options, figures: dict[str, float], runs: Sequence[Run], peer: PeerFigures | None) -> None:
     print(f"{options.tasks:,} tasks, median of {len(runs)} (least and most)")
     for name, meaning in MEANINGS.items():
         if name in figures:
@@ -140,7 +178,7 @@ def _print_table(options: Options, figures: dict[str, float], runs: list[Figures
         print(f"{options.against} {peer.version}: {rate} tasks/s, {cpu_ms} ms of CPU per task")
 
 
-def _spread(runs: list[Figures], name: str) -> str:
+def _spread(runs: Sequence[Run], name: str) -> str:
     values = _values(runs, name)
     return f"({_shown(min(values))} – {_shown(max(values))})" if len(values) > 1 else ""
 

@@ -1,0 +1,152 @@
+"""What must hold of a cluster after anything: read from the topics alone, by steps that are not those of the product
+where that is possible."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from dagbok.agents.hosting.artifacts import open_artifacts
+from dagbok.agents.kafka.process import CHUNKS_BELOW
+from dagbok.agents.kafka.slots import KafkaSlots
+from dagbok.events.body import decode_body
+from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.log.kafka_thread import LoopThread
+from dagbok.events.log.port import Log
+from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
+from dagbok.projections.partition import PartitionState, apply
+from dagbok.projections.reading import read_effective
+from dagbok.projections.snapshots.keeper import SnapshotKeeper
+from tests.kafka_kills.site import Site
+from tests.support.audit import check_decided
+from tests.support.snapshotting import image
+
+ZERO: Final = "0" * 64
+
+
+@dataclass
+class Chain:
+    """The commits of one partition that count, as an independent reader finds them."""
+
+    offsets: list[int]
+    command_offsets: list[int]
+    void: int
+    end: int
+
+
+async def raw_values(settings: KafkaSettings, topic: str, partition: int) -> list[tuple[int, bytes]]:
+    """Every record of a partition, read by a plain consumer."""
+    place = TopicPartition(settings.prefix + topic, partition)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=settings.bootstrap_servers, max_partition_fetch_bytes=2**26, auto_offset_reset="earliest"
+    )
+    await consumer.start()
+    try:
+        consumer.assign([place])
+        end = (await consumer.end_offsets([place]))[place]
+        found: list[tuple[int, bytes]] = []
+        while (found[-1][0] + 1 if found else 0) < end:
+            for records in (await consumer.getmany(place, timeout_ms=500)).values():
+                found += [(record.offset, record.value or b"") for record in records]
+        return found
+    finally:
+        await consumer.stop()
+
+
+def chain_of(values: list[tuple[int, bytes]]) -> Chain:
+    """The rule of `docs/design/architecture.md`, 3.2, written again."""
+    chain = Chain([], [], 0, 0)
+    after, head = -1, ZERO
+    for offset, value in values:
+        chain.end = offset + 1
+        seal = _seal(value)
+        if seal is None or (seal["after"], seal["prev"]) != (after, head):
+            chain.void += 1
+            continue
+        after, head = seal["command_offset"], sha256(value).hexdigest()
+        chain.offsets.append(offset)
+        chain.command_offsets.append(after)
+    return chain
+
+
+def _seal(value: bytes) -> dict[str, Any] | None:
+    line, newline, _ = value.partition(b"\n")
+    try:
+        seal = json.loads(line)
+    except ValueError:
+        return None
+    return seal if newline and isinstance(seal, dict) and {"after", "prev", "command_offset"} <= seal.keys() else None
+
+
+async def fold(log: Log, partition: int, state: PartitionState, until: int) -> PartitionState:
+    """Go on from `state` up to an offset."""
+    while state.position.next_offset < until:
+        limit = min(1_000, until - state.position.next_offset)
+        position, commits = await read_effective(log, partition, state.position, limit)
+        assert position.next_offset > state.position.next_offset
+        for commit in commits:
+            apply(state, commit, decode_body(commit.stored_body, commit.seal.codec, commit.seal.raw_size))
+        state.position = position
+    return state
+
+
+def differences(one: PartitionState, other: PartitionState) -> list[str]:
+    """Where two states differ; empty when they are the same to the byte."""
+    if image(one) == image(other):
+        return []
+    return list(_differ("", json.loads(image(one)), json.loads(image(other)))) or ["the order of something"]
+
+
+def _differ(where: str, one: Any, other: Any) -> Iterator[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in {**one, **other}:
+            yield from _differ(f"{where}.{key}", one.get(key), other.get(key))
+    elif one != other:
+        yield f"{where}: {one!r} and {other!r}"[:300]
+
+
+async def check_site(site: Site, *, images: bool = True) -> int:
+    """The log is right; who decides has the state that the topic says, and so has who starts from a snapshot. Returns
+    how many snapshots were compared."""
+    snapshots = 0
+    for partition in range(site.partitions):
+        await check_decided(site.process.log, partition)
+        chain = chain_of(await raw_values(site.settings, "events", partition))
+        assert len(set(chain.command_offsets)) == len(chain.command_offsets)
+        if images:
+            await _check_image(site, partition)
+        snapshots += await _check_snapshot(site, partition, chain.end)
+    return snapshots
+
+
+async def _check_image(site: Site, partition: int) -> None:
+    for member in site.of("scheduler"):
+        if partition in await member.ask(partitions=True):
+            offset, told = await member.ask(image=partition)
+            state = await fold(site.process.log, partition, PartitionState(partition), offset)
+            assert told == sha256(image(state)).hexdigest()
+
+
+async def _check_snapshot(site: Site, partition: int, until: int) -> int:
+    thread = LoopThread("truth")
+    try:
+        chunks = open_artifacts(f"{site.folder}/{CHUNKS_BELOW}").within(SNAPSHOT_CHUNKS)
+        keeper = SnapshotKeeper(site.process.log, partition, chunks, KafkaSlots(site.settings, partition, thread))
+        loaded = await keeper.load()
+        if loaded.position.next_offset == 0:
+            return 0
+        resumed = await fold(site.process.log, partition, loaded, until)
+        whole = await fold(site.process.log, partition, PartitionState(partition), resumed.position.next_offset)
+        assert differences(resumed, whole) == []
+        return 1
+    finally:
+        await thread.close(_nothing())
+
+
+async def _nothing() -> None:
+    """The thread has nothing of ours to let go."""
