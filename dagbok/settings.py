@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
+from dagbok.events.log.kafka_settings import KafkaSettings
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "text", "json"]
@@ -30,7 +31,8 @@ class Settings:
     `database`: where their tables are, ``postgresql://user:password@host:5432/database`` (`docs/tables.md`).
     `session_s`: after how many seconds without a sign of life a process on Kafka is taken for dead. `stall_s`: after
     how many seconds without progress, with something to read, a process on Kafka ends. `health_host`, `health_port`:
-    where it serves its health and metrics; no port: nowhere.
+    where it serves its health and metrics; no port: nowhere. `kafka`: the cluster whose runs are meant, as a command
+    was told; none: those of the data folder.
     """
 
     data: Path = Path("dagbok-data")
@@ -47,6 +49,7 @@ class Settings:
     stall_s: float = 120.0
     health_host: str = "127.0.0.1"
     health_port: int | None = None
+    kafka: KafkaSettings | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:

@@ -9,9 +9,11 @@ from typing import Annotated, Literal
 from cyclopts import App, Group, Parameter
 from cyclopts.validators import Number
 
+from dagbok.cli.doctor import add_to as add_doctor
 from dagbok.cli.letters import add_to as add_letters
 from dagbok.cli.limit_options import LimitOptions
 from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
+from dagbok.cli.projections import add_to as add_projections
 from dagbok.cli.roles import add_to as add_roles
 from dagbok.cli.steer import add_to as add_steering
 from dagbok.cli.topics import add_to as add_topics
@@ -63,6 +65,8 @@ def build() -> App:
     add_letters(app, LOOK)
     add_roles(app, SERVE)
     add_topics(app, SERVE)
+    add_doctor(app, SERVE)
+    add_projections(app, SERVE)
     app.register_install_completion_command()
     return app
 

@@ -13,6 +13,7 @@ import msgspec
 from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.cli import say
 from dagbok.cli.options import Output, Place, settle
+from dagbok.cli.places import artifacts_place
 from dagbok.cli.quiet import quiet_logs
 from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import clean, columns, plural, short
@@ -83,7 +84,7 @@ async def _get(settings: Settings, run: str, task: str, name: str | None) -> tup
         named = found.find_task(run_row, task)
         stands = _in_its_place(found, run_row, named)
         row = _find(found, run_row, named, stands, name)
-        reader: ArtifactReader = artifact_reader(found.folder, found.log)
+        reader: ArtifactReader = artifact_reader(artifacts_place(settings), found.log)
         said = [] if stands.task == named.task else [f"{_superseded(named, stands)}: this is what that published"]
         return row, reader.read(Scope(found.tenant, found.project), Input(row.task, row.ref)), said
 

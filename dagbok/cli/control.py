@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from dagbok.agents.hosting.control import decide_once
 from dagbok.cli import say
+from dagbok.cli.asking import decide
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.ownership import who_goes_on
 from dagbok.cli.quiet import quiet_logs
@@ -113,4 +113,4 @@ async def _send(settings: Settings, name: str, make: Make) -> tuple[RunRow, Answ
         run = found.find_run(name)
         command = make(found, run)
     envelope = client_command(run.run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
-    return run, accepted(await decide_once(found.folder, envelope), run.run)
+    return run, accepted(await decide(settings, envelope), run.run)

@@ -113,6 +113,8 @@ async def _redrive(settings: Settings, place: tuple[int, int]) -> tuple[str, str
     async with reading(settings) as found:
         letter = await asyncio.to_thread(get_dead_letter, found.tables, *place)
         offset = await redrive(found.log, letter)
+        if found.on_kafka:
+            return f"{letter.log_partition}:{offset}", ""
         owner = look_at_owner(found.folder)
         waits = "nobody decides now: it is decided by the next process that owns the folder"
         return f"{letter.log_partition}:{offset}", waits if owner.state == "none" else str(owner)

@@ -38,7 +38,7 @@ async def tell(ended: Ended, settings: Settings, *, quiet: bool, as_json: bool) 
     if as_json:
         say.out_json(_as_json(ended))
     else:
-        if not quiet:
+        if not quiet and settings.kafka is None:  # there the tables may be behind, or none
             await _tree(ended, settings)
         for line in (*await _budget_lines(ended, settings), *_last_lines(ended)):
             say.out(line)
@@ -57,6 +57,8 @@ async def _tree(ended: Ended, settings: Settings) -> None:
 async def _budget_lines(ended: Ended, settings: Settings) -> Sequence[str]:
     if ended.result.code != Code.BUDGET_EXHAUSTED:
         return ()
+    if settings.kafka is not None:
+        return (f"out of budget: see dagbok limits {short(ended.result.run)}",)
     try:
         async with reading(settings) as found:
             return budget_advice(found, found.find_run(ended.result.run))

@@ -12,7 +12,6 @@ from dagbok.cli.interrupts import interruptible
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import clean, clock, short
-from dagbok.events.log.port import EVENTS
 from dagbok.projections.views.journal import JournalRow
 from dagbok.settings import Settings
 
@@ -35,8 +34,7 @@ async def _events(settings: Settings, name: str, follow: bool, after: int, as_js
             sys.stdout.flush()
             if not follow or _over(found, run, after):
                 return
-            await found.log.wait(EVENTS, 0, found.projector.position.next_offset)
-            await found.projector.catch_up()
+            await found.more()
 
 
 def _print_page(found: Reading, run: str, after: int, as_json: bool) -> int:

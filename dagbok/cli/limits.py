@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import msgspec
 from pydantic import ValidationError
 
-from dagbok.agents.hosting.control import decide_once
 from dagbok.cli import say
+from dagbok.cli.asking import decide
 from dagbok.cli.budget import budget_line
 from dagbok.cli.control import accepted, send_command
 from dagbok.cli.options import Output, Place, settle
@@ -81,7 +81,7 @@ async def hold_to(settings: Settings, run: str, wanted: Limits) -> list[str]:
         if command is None:
             return higher(now, wanted)
         envelope = client_command(run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
-        answer = await decide_once(found.folder, envelope)
+        answer = await decide(settings, envelope)
         if answer.code not in HELD_AGAIN:
             accepted(answer, run)
 

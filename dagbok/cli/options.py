@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ from cyclopts import Group, Parameter
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
 from dagbok.events.ids import ID_PATTERN
+from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.settings import LogFormat, LogLevel, Settings
 
 MAIN_OPTIONS = "Options of main in FILE."
@@ -35,6 +37,12 @@ class Place:
     """Else $DAGBOK_TENANT, else "local"."""
     project: Annotated[str | None, Parameter(group=PLACE)] = None
     """Else $DAGBOK_PROJECT, else "default"."""
+    kafka: Annotated[str | None, Parameter(group=PLACE)] = None
+    """Brokers, HOST:PORT with commas between: runs of a log on Kafka instead of a data folder."""
+    artifacts: Annotated[str | None, Parameter(group=PLACE)] = None
+    """With --kafka: s3://BUCKET/PREFIX, or a folder that all processes reach. Else $DAGBOK_ARTIFACTS."""
+    database: Annotated[str | None, Parameter(group=PLACE)] = None
+    """With --kafka: the tables, postgresql://USER@HOST:PORT/DATABASE. Else $DAGBOK_DATABASE."""
 
 
 @Parameter(name="*")
@@ -65,12 +73,13 @@ def settle(place: Place | None, output: Output | None) -> tuple[Settings, Output
         log_format=output.log_format or found.log_format,
         debug=output.debug or found.debug,
         tenant_limit=found.tenant_limit,
-        artifacts=found.artifacts,
-        database=found.database,
+        artifacts=place.artifacts or found.artifacts,
+        database=place.database or found.database,
         session_s=found.session_s,
         stall_s=found.stall_s,
         health_host=found.health_host,
         health_port=found.health_port,
+        kafka=KafkaSettings.from_environment(os.environ, bootstrap_servers=place.kafka) if place.kafka else None,
     )
     for option, value in (("tenant", settings.tenant), ("project", settings.project)):
         if ID_PATTERN.fullmatch(value) is None:

@@ -16,6 +16,8 @@ def owner_of(settings: Settings) -> OwnerSeen:
 
 def who_goes_on(settings: Settings) -> Sequence[str]:
     """What keeps open runs of the folder from going on, and what to do; nothing when its owner is well."""
+    if settings.kafka is not None:
+        return []
     seen = owner_of(settings)
     if seen.state == "none":
         return [f"{seen}: nothing goes on; dagbok up --import FILE goes on with all runs, dagbok run FILE with its own"]

@@ -6,17 +6,20 @@ position change together and only from the position they were read at.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.cli import say
+from dagbok.cli.places import database_url, no_folder
 from dagbok.cli.text import short
-from dagbok.cli.wiring import open_log
+from dagbok.cli.wiring import open_kafka_log, open_log
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput, Refused
-from dagbok.events.log.port import Log
+from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.log.port import EVENTS, Log
 from dagbok.projections.projector import Projector
 from dagbok.projections.queries import Queries
 from dagbok.projections.store import Tables
@@ -24,15 +27,20 @@ from dagbok.projections.views.graph.rows import RunRow, TaskRow
 from dagbok.settings import Settings
 
 ALL_RUNS = 1_000_000
+LOOK_S = 0.3
+"""How often a command that follows looks into tables that others write."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """An open data folder, seen as one tenant and project."""
+    """An open data folder, or a log on Kafka with its database, seen as one tenant and project. `where` names it.
+    `folder`: only without `on_kafka` it means anything. `more`: waits until there may be more in the tables."""
 
+    where: str
+    on_kafka: bool
     folder: DataFolder
     log: Log
-    projector: Projector
+    more: Callable[[], Awaitable[None]]
     tables: Tables
     queries: Queries
     tenant: str
@@ -79,13 +87,15 @@ class Reading:
     def _missing(self, what: str) -> Refused:
         return Refused(
             Code.NOT_FOUND,
-            f"there is {what} of {self.tenant}/{self.project} in {self.folder.root}",
-            advice="see dagbok ls; check --data, --tenant and --project",
+            f"there is {what} of {self.tenant}/{self.project} in {self.where}",
+            advice=f"see dagbok ls; check {'--kafka' if self.on_kafka else '--data'}, --tenant and --project",
         )
 
 
 def existing_folder(settings: Settings) -> DataFolder:
-    """The data folder. Raises `Refused` when it is not there, since reading creates none, and `LogLost`."""
+    """The data folder. Raises `Refused` when it is not there, since reading creates none, `LogLost`, and on Kafka
+    `InvalidInput`."""
+    no_folder(settings, "this", "leave --kafka out")
     folder = DataFolder(settings.data)
     if not folder.has_log():
         what = "has no log" if folder.root.exists() else "does not exist"
@@ -97,9 +107,34 @@ def existing_folder(settings: Settings) -> DataFolder:
     return folder
 
 
+def reading(settings: Settings) -> AbstractAsyncContextManager[Reading]:
+    """Open the folder and bring its tables up to date; on Kafka open the tables, which projectors keep. Raises what
+    `Projector.catch_up` raises, and `Refused`; on Kafka what opening raises."""
+    return _reading_folder(settings) if settings.kafka is None else _reading_kafka(settings, settings.kafka)
+
+
 @asynccontextmanager
-async def reading(settings: Settings) -> AsyncIterator[Reading]:
-    """Open the folder and bring its tables up to date. Raises what `Projector.catch_up` raises, and `Refused`."""
+async def _reading_kafka(settings: Settings, kafka: KafkaSettings) -> AsyncIterator[Reading]:
+    url = database_url(settings)
+    log = await open_kafka_log(kafka)
+
+    async def more() -> None:
+        await asyncio.sleep(LOOK_S)
+
+    try:
+        tables = await asyncio.to_thread(Tables.connect, url)
+        try:
+            folder, where = DataFolder(settings.data), f"the log at {kafka.bootstrap_servers}"
+            queries = Queries(tables)
+            yield Reading(where, True, folder, log, more, tables, queries, settings.tenant, settings.project)
+        finally:
+            tables.close()
+    finally:
+        await log.close()
+
+
+@asynccontextmanager
+async def _reading_folder(settings: Settings) -> AsyncIterator[Reading]:
     folder = existing_folder(settings)
     log = open_log(folder)
     try:
@@ -109,7 +144,13 @@ async def reading(settings: Settings) -> AsyncIterator[Reading]:
             if tables.outdated():
                 say.note("the tables are those of an older dagbok: building them again from the log, once")
             await projector.catch_up()
-            yield Reading(folder, log, projector, tables, Queries(tables), settings.tenant, settings.project)
+            queries, where = Queries(tables), str(folder.root)
+
+            async def more() -> None:
+                await log.wait(EVENTS, 0, projector.position.next_offset)
+                await projector.catch_up()
+
+            yield Reading(where, False, folder, log, more, tables, queries, settings.tenant, settings.project)
         finally:
             tables.close()
     finally:

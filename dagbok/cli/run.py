@@ -63,7 +63,12 @@ def run_file(
         entry = call_main(modules[0], options, str(file))
     if entry is None:
         return 0
-    session = Session(entry, modules, settings, new=new, limits=wanted, quiet=quiet or how.json)
+    kind = Session
+    if settings.kafka is not None:
+        from dagbok.cli.run_kafka import KafkaSession
+
+        kind = KafkaSession
+    session = kind(entry, modules, settings, new=new, limits=wanted, quiet=quiet or how.json)
     try:
         return asyncio.run(interruptible(_run_and_tell(session, quiet=quiet, as_json=how.json)))
     except Interrupted as interrupted:

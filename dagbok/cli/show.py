@@ -128,8 +128,9 @@ def _tasks(found: Reading, run: RunRow, status: TaskStatus) -> Sequence[str]:
 async def _nothing(settings: Settings, status: RunStatus | None) -> Sequence[str]:
     """What to say when there is no run: whoever looks in the wrong place is told where there are some."""
     said = "no runs" if status is None else f"no {status} runs"
-    lines = [f"{said} of {settings.tenant}/{settings.project} in {settings.data}"]
+    lines = [f"{said} of {settings.tenant}/{settings.project}"]
     async with reading(settings) as found:
+        lines[0] += f" in {found.where}"
         places = found.queries.projects_with_runs(limit=NAMED + 1)
     others = [f"--tenant {tenant} --project {project}" for tenant, project in places[:NAMED]]
     if places and (settings.tenant, settings.project) not in places:

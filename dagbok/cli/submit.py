@@ -48,6 +48,15 @@ def submit_file(
         entry = call_main(modules[0], options, str(file))
     if entry is None:
         return 0
+    if settings.kafka is not None:
+        from dagbok.cli.run_kafka import submit_to_kafka
+
+        run, known = asyncio.run(submit_to_kafka(settings, modules, entry, new=new, limits=wanted))
+        if how.json:
+            say.out_json({"run": run, "resumed": known})
+        else:
+            say.out(run)
+        return 0
     registry = Registry()
     for module in modules:
         registry.add_from(module)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 from dagbok.agents.tracing.otlp_json import otlp_json
+from dagbok.agents.tracing.span import Span
 from dagbok.agents.tracing.stored import stored_batches
 from dagbok.agents.tracing.switch import not_installed
 from dagbok.cli import say
 from dagbok.cli.exits import Exit
 from dagbok.cli.interrupts import interruptible
 from dagbok.cli.options import Output, Place, settle
-from dagbok.cli.reading import reading
+from dagbok.cli.reading import Reading, reading
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
+from dagbok.events.ids import partition_of, run_stream
 from dagbok.settings import Settings
 
 BATCH_SPANS = 512
@@ -49,9 +52,14 @@ def endpoint_of(address: str) -> str:
     return address if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}{TRACES_PATH}"
 
 
+def _batches(found: Reading, name: str) -> AsyncIterator[list[Span]]:
+    run = found.find_run(name).run
+    return stored_batches(found.log, partition_of(run_stream(run), found.log.partitions), run, BATCH_SPANS)
+
+
 async def _print(settings: Settings, name: str) -> None:
     async with reading(settings) as found:
-        async for batch in stored_batches(found.log, 0, found.find_run(name).run, BATCH_SPANS):
+        async for batch in _batches(found, name):
             say.out_json(otlp_json(batch))
 
 
@@ -66,7 +74,7 @@ async def _send(settings: Settings, name: str, endpoint: str | None) -> tuple[in
     try:
         async with reading(settings) as found:
             arrived = lost = 0
-            async for batch in stored_batches(found.log, 0, found.find_run(name).run, BATCH_SPANS):
+            async for batch in _batches(found, name):
                 if await asyncio.to_thread(exporter.export, batch):
                     arrived += len(batch)
                 else:

@@ -29,7 +29,7 @@ _OF_FILE: Final = re.compile(r"(?P<stem>.+)-[0-9a-f]{10}")
 
 def unserved_pools(found: Reading, run: RunRow) -> frozenset[str]:
     """The pools in which tasks of a run that goes on should be worked on, and nobody serves them."""
-    if run.status != "running":
+    if run.status != "running" or found.on_kafka:  # there it is not known who serves what
         return frozenset()
     served = served_pools(found.folder)
     if served is None:

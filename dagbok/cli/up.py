@@ -14,6 +14,7 @@ from dagbok import logs
 from dagbok.cli.interrupts import Interrupted, interruptible, leave_threads
 from dagbok.cli.module_file import load_all, pool_of
 from dagbok.cli.options import Output, Place, settle
+from dagbok.cli.places import no_folder
 from dagbok.cli.pools import PoolWorkers, registry_of, shared_definitions
 from dagbok.client import Dagbok
 from dagbok.settings import Settings
@@ -24,6 +25,7 @@ logger = structlog.get_logger(__name__)
 def serve(imports: Sequence[str], place: Place | None, output: Output | None) -> int:
     """Until a signal: then hand back what runs. Raises what ends the host."""
     settings, how = settle(place, output)
+    no_folder(settings, "dagbok up", "on Kafka: dagbok scheduler, dagbok worker, dagbok projector")
     format = "json" if how.json and settings.log_format == "auto" else settings.log_format
     logs.configure(settings.log_level or "info", format, pid=os.getpid())
     modules = load_all(imports)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dagbok.agents.hosting.artifacts import open_artifacts
 from dagbok.agents.hosting.folder import DataFolder
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
+from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.port import Log
 from dagbok.events.log.sqlite import SqliteLog
 
@@ -17,9 +21,19 @@ def open_log(folder: DataFolder) -> Log:
     return SqliteLog.open(folder.log)
 
 
-def artifact_reader(folder: DataFolder, log: Log) -> ArtifactReader:
-    """Reads artifacts from the log or the store. Imported here: most commands read none."""
-    from dagbok.agents.workers.reader import ArtifactReader
-    from dagbok.projections.artifacts.local import local_store
+async def open_kafka_log(settings: KafkaSettings) -> Log:
+    """The log on a cluster. Raises as `KafkaLog.open` does, and `InvalidInput` without the extra `kafka`."""
+    try:
+        from dagbok.events.log.kafka import KafkaLog
+    except ModuleNotFoundError as error:
+        told = f"a log on Kafka needs {error.name}, which is not installed"
+        raise InvalidInput(told, code=Code.USAGE, advice="pip install 'dagbok[kafka]'") from error
+    return await KafkaLog.open(settings)
 
-    return ArtifactReader(log, local_store(folder.artifacts))
+
+def artifact_reader(place: str, log: Log) -> ArtifactReader:
+    """Reads artifacts from the log or the store. `place`: see `open_artifacts`. Imported here: most commands read
+    none."""
+    from dagbok.agents.workers.reader import ArtifactReader
+
+    return ArtifactReader(log, open_artifacts(place))
