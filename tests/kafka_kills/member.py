@@ -4,7 +4,7 @@
 told:
 
     {"partitions": true}    →  {"partitions": [those that it decides for]}
-    {"image": partition}    →  {"image": [next offset, hash of its state]}, once it decides for it
+    {"image": partition}    →  {"image": path}: its state, written there once it decides for it
 
 It ends in order when its input ends, and with status 1 and a line `{"failed": …}` when a part of it fails.
 Environment: `MEMBER_CLOCK_MS` is how far its clock is off, `MEMBER_VERSION` a version of the code (`versions.py`),
@@ -17,7 +17,7 @@ import asyncio
 import json
 import os
 import sys
-from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -63,7 +63,9 @@ async def obey(process: KafkaProcess, told: dict[str, Any]) -> None:
     elif "image" in told:
         owner = (await scheduler.owned(told["image"])).owner
         async with owner.between_batches:
-            say(image=[owner.state.position.next_offset, sha256(image(owner.state)).hexdigest()])
+            path = Path(sys.argv[3]) / f"image-{os.getpid()}-{told['image']}"
+            path.write_bytes(image(owner.state))
+            say(image=str(path))
 
 
 async def listen(process: KafkaProcess, lines: asyncio.StreamReader) -> None:
