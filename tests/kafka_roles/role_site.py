@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
@@ -34,7 +34,20 @@ from tests.support.hosts import TIMEOUT_S
 PARTITIONS = 2
 SESSION_S = 1.5
 MODULE = Path(serving_module.__file__)
+DAGBOK = (sys.executable, "-m", "dagbok")
 Line = Mapping[str, Any]
+
+
+class Done(NamedTuple):
+    """What came of a command."""
+
+    status: int
+    out: str
+    told: str
+
+    def json(self) -> Any:
+        """What it has printed."""
+        return msgspec.json.decode(self.out)
 
 
 class Role:
@@ -58,6 +71,11 @@ class Role:
                 if self._reading.done():
                     raise AssertionError(f"{self.name} ended without {wanted}: {self.lines} {self.unlogged}")
                 await self._grown.wait()
+
+    async def said(self, words: str) -> None:
+        """Wait for a line, beside its log, that has these words."""
+        async with asyncio.timeout(TIMEOUT_S), self._grown:
+            await self._grown.wait_for(lambda: any(words in line for line in self.unlogged))
 
     async def get(self, path: str) -> tuple[int, str]:
         """What it serves by HTTP: status and body."""
@@ -127,7 +145,39 @@ class RoleSite:
 
     async def start(self, *arguments: str, **variables: str) -> Role:
         """`dagbok` with these arguments. `variables` are set beside those of the site."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("DAGBOK_")} | {
+        process = await asyncio.create_subprocess_exec(
+            *DAGBOK, *arguments, env=self._environment(variables), stderr=asyncio.subprocess.PIPE
+        )
+        role = Role(arguments[0], process)
+        self._roles.append(role)
+        return role
+
+    async def command(self, *arguments: str, **variables: str) -> Done:
+        """A command that ends, on Kafka."""
+        process = await asyncio.create_subprocess_exec(
+            *DAGBOK,
+            *arguments,
+            "--kafka",
+            self.kafka.bootstrap_servers,
+            env=self._environment(variables),
+            cwd=self.folder,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(TIMEOUT_S):
+            out, told = await process.communicate()
+        return Done(process.returncode or 0, out.decode(), told.decode())
+
+    async def listed(self, run: str, status: str, **variables: str) -> None:
+        """Wait until the tables have a run with this status."""
+        async with asyncio.timeout(TIMEOUT_S):
+            while True:
+                rows = (await self.command("ls", "--json", **variables)).json()
+                if (run, status) in [(row["run"], row["status"]) for row in rows]:
+                    return
+
+    def _environment(self, variables: Mapping[str, str]) -> Mapping[str, str]:
+        return {name: value for name, value in os.environ.items() if not name.startswith("DAGBOK_")} | {
             "DAGBOK_KAFKA_BOOTSTRAP_SERVERS": self.kafka.bootstrap_servers,
             "DAGBOK_KAFKA_PREFIX": self.kafka.prefix,
             "DAGBOK_ARTIFACTS": str(self.folder / "artifacts"),
@@ -135,12 +185,6 @@ class RoleSite:
             "DAGBOK_LOG_FORMAT": "json",
             **variables,
         }
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "dagbok", *arguments, env=environment, stderr=asyncio.subprocess.PIPE
-        )
-        role = Role(arguments[0], process)
-        self._roles.append(role)
-        return role
 
     async def run(self, key: str, tasks: Sequence[TaskSpec]) -> str:
         """Start a run; its stream."""

@@ -14,20 +14,10 @@ from dagbok.events.run import events as e
 from tests.kafka_roles.role_site import MODULE, PARTITIONS, Role, RoleSite
 from tests.servers.kafka_broker import Broker
 from tests.servers.kafka_topics import fresh_prefix, settings_of
-from tests.servers.postgres import ADVICE
-from tests.servers.postgres_system import SystemPostgres, find_programs
+from tests.servers.postgres_system import SystemPostgres
 from tests.support.hosts import TIMEOUT_S
 
 HEALTH = ("--health-port", "0")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[SystemPostgres]:
-    """One that a test may kill, with the tables where dagbok puts them by itself."""
-    programs = find_programs()
-    assert programs is not None, f"a server that can be killed is needed here. {ADVICE}"
-    with SystemPostgres(programs) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

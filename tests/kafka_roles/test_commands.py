@@ -1,0 +1,98 @@
+"""The commands of a client on Kafka: they start runs, look at them and steer them, whoever decides and works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dagbok import TaskSpec
+from dagbok.events.run import events as e
+from tests.kafka_roles.role_site import MODULE, RoleSite
+from tests.servers.postgres_system import SystemPostgres
+from tests.support.places import drop_schemas
+
+FLOW = """
+from dagbok import TaskSpec
+def main(count: int = 3, worker: str = "ones") -> list[TaskSpec]:
+    return [TaskSpec(id=f"t{n}", goal=f"task {n}", worker=worker, verifier="yes") for n in range(count)]
+"""
+
+
+def flow(site: RoleSite) -> str:
+    """A file with `main` and the workers of the tests."""
+    file = site.folder / "flow.py"
+    file.write_text(MODULE.read_text() + FLOW)
+    return str(file)
+
+
+async def test_run_works_along_and_needs_no_database(site: RoleSite) -> None:
+    await site.create_topics()
+    await site.start("scheduler")
+    done = await site.command("run", flow(site), "--json")
+    assert done.status == 0, done.told
+    told = done.json()
+    assert (told["status"], told["counts"], told["resumed"]) == ("succeeded", {"verified": 3}, False)
+    assert [Path(file["path"]).read_text() for file in told["artifacts"]] == ["1", "1", "1"]
+
+
+async def test_a_run_that_was_submitted_is_the_one_that_run_goes_on_with(site: RoleSite) -> None:
+    await site.create_topics()
+    await site.start("scheduler")
+    submitted = (await site.command("submit", flow(site), "--json")).json()
+    assert submitted["resumed"] is False
+    again = (await site.command("submit", flow(site), "--json")).json()
+    assert (again["run"], again["resumed"]) == (submitted["run"], True)
+    followed = (await site.command("run", flow(site), "--json")).json()
+    assert (followed["run"], followed["resumed"], followed["status"]) == (submitted["run"], True, "succeeded")
+    later = (await site.command("submit", flow(site), "--json")).json()
+    assert later["run"] != submitted["run"], "what is over begins anew"
+
+
+async def test_who_waits_for_a_scheduler_is_told(site: RoleSite) -> None:
+    await site.create_topics()
+    waiting = await site.start("submit", flow(site), "--kafka", site.kafka.bootstrap_servers)
+    await waiting.said("no scheduler has answered yet")
+    await site.start("scheduler")
+    assert await waiting.ended() == 0
+
+
+async def test_runs_are_listed_shown_and_cancelled(site: RoleSite, server: SystemPostgres) -> None:
+    await site.create_topics()
+    drop_schemas(server.url, "dagbok")
+    database = {"DAGBOK_DATABASE": server.url}
+    await site.start("scheduler")
+    await site.start("worker", "--import", flow(site))
+    projector = await site.start("projector", "--health-port", "0", **database)
+    run = (await site.command("submit", flow(site), "--worker", "long", "--json")).json()["run"]
+    await site.seen(f"run:{run}", e.AttemptStarted)
+    await projector.metric('dagbok_held_partitions{role="projector"}', 1)
+    await site.listed(run, "running", **database)
+    assert "task 2" in (await site.command("show", run, **database)).out
+    cancelled = await site.command("cancel", run, "--reason", "enough", **database)
+    assert cancelled.status == 0, cancelled.told
+    followed = await site.command("events", run, "--follow", "--json", **database)
+    assert '"RunCancelled"' in followed.out.splitlines()[-1]
+    await site.listed(run, "cancelled", **database)
+
+
+async def test_views_are_built_anew(site: RoleSite, server: SystemPostgres) -> None:
+    """In the database that is named, from the log that is named."""
+    await site.create_topics()
+    drop_schemas(server.url, "dagbok")
+    database = {"DAGBOK_DATABASE": server.url}
+    await site.start("scheduler")
+    await site.start("worker", "--import", flow(site))
+    stream = await site.run("first", [TaskSpec(goal="g", worker="ones", verifier="yes")])
+    await site.seen(stream, e.RunSucceeded)
+    wrong = await site.command("projections", "rebuild", "nothing", **database)
+    assert (wrong.status, "graph" in wrong.told) == (2, True)
+    done = await site.command("projections", "rebuild", "--json", **database)
+    assert done.status == 0, done.told
+    assert "graph" in done.json()["views"]
+    rows = (await site.command("ls", "--tenant", "acme", "--project", "docs", "--json", **database)).json()
+    assert [(f"run:{row['run']}", row["status"]) for row in rows] == [(stream, "succeeded")]
+
+
+async def test_a_command_that_is_about_a_folder_says_so(site: RoleSite) -> None:
+    refused = await site.command("up")
+    assert refused.status == 2
+    assert "dagbok scheduler" in refused.told
