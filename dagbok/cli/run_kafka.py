@@ -19,7 +19,7 @@ from dagbok.cli.entry import Entry
 from dagbok.cli.outputs import export
 from dagbok.cli.places import artifacts_place
 from dagbok.cli.progress import Meter, shown
-from dagbok.cli.run import Session
+from dagbok.cli.run_session import Session
 from dagbok.client import Dagbok
 from dagbok.events.budgets import Limits
 from dagbok.events.codes import Code
