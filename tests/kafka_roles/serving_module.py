@@ -20,6 +20,20 @@ async def long(task: TaskContext) -> Outcome:
     raise AssertionError
 
 
+@worker("second try", pure=True)
+async def second_try(task: TaskContext) -> Outcome:
+    """Fails, then answers wrongly, then rightly."""
+    if task.attempt == 1:
+        raise RuntimeError("not yet")
+    return Outcome.candidate(task.attempt)
+
+
+@verifier("third", version="1")
+def third(candidate: Candidate, task: TaskContext) -> bool:
+    """The third attempt is right."""
+    return bool(candidate.json() == 3)
+
+
 @verifier("yes", version="1")
 def yes(candidate: Candidate, task: TaskContext) -> bool:
     """Always right."""

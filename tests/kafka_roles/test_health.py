@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dagbok import TaskSpec
+from dagbok.events.log.port import COMMANDS, Record
 from dagbok.events.run import events as e
 from tests.kafka_roles.role_site import MODULE, PARTITIONS, Role, RoleSite
 
@@ -51,6 +52,44 @@ async def test_what_a_scheduler_decides_is_counted(site: RoleSite) -> None:
     assert await scheduler.metric('dagbok_attempt_seconds_count{kind="work"}', 5) == 5
     assert await scheduler.metric("dagbok_takeovers_total", PARTITIONS) == PARTITIONS
     assert await scheduler.metric('dagbok_queue_depth_attempts{kind="work",pool="default"}', 0) == 0
+
+
+async def test_attempts_that_wait_are_told_and_how_long_they_waited(site: RoleSite) -> None:
+    await site.create_topics()
+    scheduler = await site.start("scheduler", *HEALTH)
+    await scheduler.logged("partition.owned")
+    stream = await site.run("long", [TaskSpec(goal="takes hours", worker="long", verifier="yes")])
+    waiting = 'dagbok_queue_depth_attempts{kind="work",pool="default"}'
+    assert await scheduler.metric(waiting, 1) == 1
+    await site.start("worker", "--import", str(MODULE))
+    await site.seen(stream, e.AttemptStarted)
+    assert await scheduler.metric('dagbok_schedule_to_start_seconds_count{kind="work"}', 1) == 1
+    assert await scheduler.metric(waiting, 0) == 0
+
+
+async def test_what_has_to_be_repeated_is_counted_by_its_cause(site: RoleSite) -> None:
+    await site.create_topics()
+    scheduler = await site.start("scheduler", *HEALTH)
+    await site.start("worker", "--import", str(MODULE))
+    stream = await site.run("again", [TaskSpec(goal="g", worker="second try", verifier="third")])
+    await site.seen(stream, e.RunSucceeded)
+    assert await scheduler.metric('dagbok_retries_total{cause="failed",kind="work"}', 1) == 1
+    assert await scheduler.metric('dagbok_retries_total{cause="rejected",kind="work"}', 1) == 1
+    assert await scheduler.metric('dagbok_attempts_total{end="fail",kind="verify"}', 1) == 1
+
+
+async def test_commands_that_nobody_can_read_are_dead_letters_and_garbage_elsewhere_is_counted(site: RoleSite) -> None:
+    await site.create_topics()
+    scheduler = await site.start("scheduler", *HEALTH)
+    worker = await site.start("worker", "--import", str(MODULE), *HEALTH)
+    client = await site.client()
+    await client.log.append(COMMANDS, 0, [Record("k", b"\xff\xfe no command")])
+    client.queue.put_raw(("work", "default"), b"no dispatch")
+    for metric in ("dagbok_dead_letters_total", "dagbok_refusals_total"):
+        assert await scheduler.metric(f'{metric}{{code="undecodable"}}', 1) == 1
+    assert await scheduler.metric('dagbok_decisions_total{outcome="refused",type="other"}', 1) == 1
+    assert await worker.metric(f'dagbok_garbage_records_total{{topic="{site.kafka.prefix}work.default"}}', 1) == 1
+    assert (await worker.told("/health/live", 200))["live"]
 
 
 async def _dead(site: RoleSite, fault: str) -> Role:

@@ -75,6 +75,20 @@ async def test_a_projector_writes_the_tables_waits_for_its_database_and_goes_on(
     assert await projector.stopped() == 0
 
 
+async def test_roles_end_in_time_while_the_broker_is_away(site: RoleSite, broker: Broker) -> None:
+    site.kafka = settings_of(fresh_prefix(), broker.bootstrap)
+    await site.create_topics()
+    scheduler = await site.start("scheduler")
+    worker = await site.start("worker", "--import", str(MODULE), *HEALTH)
+    await scheduler.logged("partition.owned")
+    await worker.told("/health/ready", 200)
+    await asyncio.to_thread(broker.kill)
+    try:
+        assert list(await asyncio.gather(scheduler.stopped(), worker.stopped())) == [0, 0]
+    finally:
+        await asyncio.to_thread(broker.start)
+
+
 async def test_a_broker_that_is_killed_and_comes_back_finds_all_roles_at_work(site: RoleSite, broker: Broker) -> None:
     site.kafka = settings_of(fresh_prefix(), broker.bootstrap)
     await site.create_topics()
