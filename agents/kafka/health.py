@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -38,6 +38,8 @@ class Health:
         self._standings: Sequence[tuple[Standing, int]] = ()
         self._waits_for = "its start"
         self._dead: Sequence[str] = ()
+        self.on_failure: Callable[[], None] = lambda: None
+        """Called when a part has failed or stands still, before the process lets go of what it has."""
 
     @property
     def dead(self) -> Sequence[str]:

@@ -99,7 +99,9 @@ async def _watched(site: Site, health: Health, parts: Sequence[Part], failure: a
     watching = Services(failure)
     watching.serve(health.watch(site.kafka, parts))
     try:
-        raise await asyncio.shield(failure)
+        error = await asyncio.shield(failure)
+        health.on_failure()
+        raise error
     finally:
         await watching.end()
 

@@ -13,6 +13,9 @@ from typing import TypeVar
 T = TypeVar("T")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 THREAD_GRACE_S = 0.2
+SAME_S = 0.3
+"""A signal that comes so soon behind the first is the same one: `timeout` and others send it to a process and to its
+group."""
 _listening: list[asyncio.AbstractEventLoop] = []
 
 
@@ -52,13 +55,13 @@ def _as_others_in_child() -> None:
 os.register_at_fork(after_in_child=_as_others_in_child)
 
 
-def _end_after(within_s: float, number: int) -> None:
-    """A thread does it: what does not end may be what blocks the loop."""
+def end_after(within_s: float, status: int) -> None:
+    """End the process then, if it is still there. A thread does it: what does not end may be what blocks the loop."""
 
     def end() -> None:
         sys.stderr.write(f"not ended within {within_s:g} s: left as it is\n")
         sys.stderr.flush()
-        os._exit(128 + number)
+        os._exit(status)
 
     timer = threading.Timer(within_s, end)
     timer.daemon = True
@@ -71,15 +74,20 @@ async def interruptible(work: Coroutine[object, object, T], within_s: float | No
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)
     received: list[int] = []
+    first_s = 0.0
 
     def stop(number: int) -> None:
+        nonlocal first_s
+        if received and loop.time() - first_s < SAME_S:
+            return
         if received:
             sys.stderr.flush()
             os._exit(128 + number)
         received.append(number)
+        first_s = loop.time()
         task.cancel()
         if within_s is not None:
-            _end_after(within_s, number)
+            end_after(within_s, 128 + number)
 
     for number in SIGNALS:
         loop.add_signal_handler(number, stop, number)

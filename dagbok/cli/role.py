@@ -14,7 +14,8 @@ from dagbok import logs
 from dagbok.agents.queue import KINDS
 from dagbok.agents.workers.definitions import Registry
 from dagbok.cli.cluster import Cluster, HealthOptions, Stores, with_kafka
-from dagbok.cli.interrupts import Interrupted, interruptible, leave_threads
+from dagbok.cli.exits import Exit
+from dagbok.cli.interrupts import Interrupted, end_after, interruptible, leave_threads
 from dagbok.cli.module_file import load_all
 from dagbok.cli.options import Output, settle
 from dagbok.events.codes import Code
@@ -122,7 +123,9 @@ def _serve(role: str, options: Options, settings: Settings, play: Play) -> int:
     site = with_kafka("dagbok.agents.kafka.roles").Site(
         (options.cluster or Cluster()).settings(), settings.artifacts or "", settings.session_s
     )
-    health = with_kafka("dagbok.agents.kafka.health").Health(role, stall_s=settings.stall_s)
+    health: Health = with_kafka("dagbok.agents.kafka.health").Health(role, stall_s=settings.stall_s)
+    # What is dead may also be what does not let go.
+    health.on_failure = lambda: end_after(STOP_WITHIN_S, Exit.INTERNAL)
     try:
         asyncio.run(interruptible(_play(play(site, health), health, settings), STOP_WITHIN_S))
     except Interrupted as interrupted:

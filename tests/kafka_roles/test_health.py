@@ -21,6 +21,15 @@ async def never(self, dispatch, acknowledge):
     await asyncio.Event().wait()
 LaneIntake.offer = never
 """
+HANGING = """
+from dagbok.agents.kafka.process import KafkaProcess
+from dagbok.cli import role
+import asyncio
+role.STOP_WITHIN_S = 1.0
+async def never(self):
+    await asyncio.Event().wait()
+KafkaProcess.close = never
+"""
 DYING = """
 from dagbok.agents.kafka.lane import LaneIntake
 async def die(self, dispatch, acknowledge):
@@ -140,3 +149,9 @@ async def test_a_health_port_that_is_taken_is_an_error_of_usage(site: RoleSite) 
     other = await site.start("scheduler", "--health-port", str(port))
     assert await other.ended() == 2
     assert "DAGBOK-USAGE" in " ".join(other.unlogged)
+
+
+async def test_a_worker_that_is_dead_and_does_not_let_go_either_ends(site: RoleSite) -> None:
+    worker = await _dead(site, DEAF + HANGING)
+    assert await worker.ended() == INTERNAL
+    assert "not ended within 1 s" in " ".join(worker.unlogged)
