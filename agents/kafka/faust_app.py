@@ -8,6 +8,7 @@ from typing import Final
 import faust
 from faust.types.auth import CredentialsT
 
+from dagbok.agents.kafka.faust_transport import use_it
 from dagbok.events.log.kafka_options import ssl_context, token_provider
 from dagbok.events.log.kafka_settings import KafkaSettings
 
@@ -19,7 +20,7 @@ COMMIT_S: Final = 0.5
 
 def new_app(settings: KafkaSettings, group: str, *, session_s: float, scratch: Path) -> faust.App:
     """An application that is a member of `group`. `scratch`: a folder that Faust may use, which must be there."""
-    return faust.App(
+    app = faust.App(
         group,
         broker=[f"kafka://{server.strip()}" for server in settings.bootstrap_servers.split(",") if server.strip()],
         broker_credentials=credentials(settings),
@@ -40,6 +41,8 @@ def new_app(settings: KafkaSettings, group: str, *, session_s: float, scratch: P
         stream_wait_empty=False,
         stream_recovery_delay=0.0,
     )
+    use_it(app)
+    return app
 
 
 def credentials(settings: KafkaSettings) -> CredentialsT | None:

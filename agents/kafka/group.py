@@ -16,6 +16,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
+from dagbok.events.log.kafka_client import close_consumer
 from dagbok.events.log.kafka_options import client_options
 from dagbok.events.log.kafka_settings import KafkaSettings
 
@@ -24,6 +25,9 @@ logger = structlog.get_logger(__name__)
 POLL_MS: Final = 500
 SESSION_S: Final = 10.0
 """A member that is silent for so long is taken for dead, and its partitions go to others."""
+
+LEAVE_S: Final = 5.0
+"""So long leaving the group may take; then the others wait for the session to run out."""
 
 Hold = Callable[[int], Coroutine[object, object, None]]
 """Looks after one partition until it is cancelled. Its end, however it comes, is the end of the group here."""
@@ -85,7 +89,7 @@ class Group:
                 await asyncio.gather(polling, return_exceptions=True)
         finally:
             await self._drop(frozenset(self._holding))
-            await self._consumer.stop()
+            await close_consumer(self._consumer, LEAVE_S)
 
     async def _poll(self) -> None:
         """A member that does not poll is expelled. Everything is paused, so this fetches nothing."""

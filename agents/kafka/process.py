@@ -59,6 +59,7 @@ class KafkaProcess:
         )
         self.scheduler: Scheduler | None = None
         self._services = Services(self.failure)
+        self._handed_back = False
         self._address = f"client/{self.process}"
         self._outbox = Outbox(log, self._address, time.monotonic)
 
@@ -130,7 +131,10 @@ class KafkaProcess:
         return await self._outbox.ask(command)
 
     async def hand_back(self) -> None:
-        """Work no more: hand back what runs and see it decided."""
+        """Work no more: hand back what runs and see it decided. Idempotent."""
+        if self._handed_back:
+            return
+        self._handed_back = True
         await self.workers.stop(0 if self.failure.done() else STOP_GRACE_S)
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from dagbok.agents.kafka.names import reply_partition
 from dagbok.agents.queue.port import Listener
 from dagbok.events.envelope import ENVELOPE_VERSION, Reply
+from dagbok.events.log.kafka_client import close_consumer
 from dagbok.events.log.kafka_options import client_options
 from dagbok.events.log.kafka_settings import KafkaSettings
 
@@ -80,7 +81,7 @@ class Replies:
 
     async def close(self) -> None:
         """Let go."""
-        await self._consumer.stop()
+        await close_consumer(self._consumer)
 
     async def _choose(self) -> None:
         """Read the partitions of the addresses that somebody listens on, and no others."""

@@ -11,6 +11,7 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from dagbok.events.log.kafka_client import close_producer
 from dagbok.events.log.kafka_options import client_options
 from dagbok.events.log.kafka_settings import KafkaSettings
 
@@ -79,7 +80,7 @@ class Sending:
                     await self._send(self._waiting.popleft())
         except TimeoutError:
             self.lost += len(self._waiting)
-        await self._producer.stop()
+        await close_producer(self._producer)
 
     async def _send(self, letter: Letter) -> None:
         try:

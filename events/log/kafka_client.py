@@ -6,7 +6,7 @@ Each `open_*` connects, and leaves nothing open when it fails.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, cast
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -19,6 +19,8 @@ from dagbok.events.log.kafka_settings import KafkaSettings
 FETCH_WAIT_S: Final = 0.5
 """How long a broker holds a fetch back when nothing is there. A seek meanwhile waits for its end."""
 ABANDON_S: Final = 1.0
+CLOSE_S: Final = 2.0
+"""So long a client may take to close in order: it waits for answers that a broker that is gone will not give."""
 
 OutOfRange: Final = OffsetOutOfRangeError
 
@@ -123,6 +125,38 @@ async def abandon(producer: Producer) -> None:
         task.exception()  # looked at: nobody else will
 
 
+async def close_producer(producer: Producer) -> None:
+    """Send what it holds and close it; without sending when that takes too long."""
+    if not await _done_in_time(producer.stop()):
+        await abandon(producer)
+
+
+async def close_consumer(consumer: Consumer, within_s: float = CLOSE_S) -> None:
+    """Close it, whatever its broker does. While no broker answers, aiokafka's own end stops half way: it raises the
+    cancellation of a fetch that it has cancelled itself, and leaves its connections open."""
+    if await _done_in_time(consumer.stop(), within_s):
+        return
+    inner = cast("_InnerConsumer", consumer)
+    working = set(inner._fetcher._pending_tasks) if inner._fetcher is not None else set()
+    for part in filter(None, (inner._fetcher, inner._coordinator)):
+        working |= {task for task in vars(part).values() if isinstance(task, asyncio.Task)}
+    for task in working:
+        task.cancel()
+    if working:
+        await asyncio.wait(working, timeout=ABANDON_S)
+    await inner._client.close()
+
+
+async def _done_in_time(closing: Coroutine[object, object, None], within_s: float = CLOSE_S) -> bool:
+    task = asyncio.ensure_future(closing)
+    await asyncio.wait([task], timeout=within_s)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=ABANDON_S)
+        return False
+    return not task.cancelled() and task.exception() is None
+
+
 async def open_consumer(settings: KafkaSettings, places: Sequence[Place], fetch_bytes: int) -> Consumer:
     """Reads `places` without a group; it is paused and stands at their offset 0. It is connected to whoever leads them:
     aiokafka leaks a connection that is given up while it is being made."""
@@ -145,7 +179,7 @@ async def open_consumer(settings: KafkaSettings, places: Sequence[Place], fetch_
             consumer.seek(found, 0)
         await consumer.end_offsets(places)
     except BaseException:
-        await consumer.stop()
+        await close_consumer(consumer)
         raise
     return cast(Consumer, consumer)
 
@@ -164,3 +198,15 @@ class _Inner(Protocol):
     _closed: bool
     _sender: _Sender
     client: _Client
+
+
+class _Fetcher(Protocol):
+    _pending_tasks: set[asyncio.Task[object]]
+
+
+class _InnerConsumer(Protocol):
+    """What `close_consumer` has to reach inside of a consumer."""
+
+    _fetcher: _Fetcher | None
+    _coordinator: object | None
+    _client: _Client

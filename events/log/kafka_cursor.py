@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from dagbok.events.log.kafka_client import Consumer, Fetched, Place
+from dagbok.events.log.kafka_client import Consumer, Fetched, Place, close_consumer
 from dagbok.events.log.kafka_sizes import FETCH_BYTES
 from dagbok.events.log.port import StoredRecord
 
@@ -75,7 +75,7 @@ class Cursor:
         return taken
 
     async def close(self) -> None:
-        await self._consumer.stop()
+        await close_consumer(self._consumer)
 
     async def _fetch(self, count: int, timeout_s: float) -> bool:
         fetched = await self._consumer.getmany(self._place, timeout_ms=int(timeout_s * 1000), max_records=count)

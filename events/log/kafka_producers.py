@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from dagbok.events.log.kafka_client import Producer, abandon, open_producer
+from dagbok.events.log.kafka_client import Producer, abandon, close_producer, open_producer
 from dagbok.events.log.kafka_settings import KafkaSettings
 
 
@@ -49,7 +49,7 @@ class Producers:
     async def close(self) -> None:
         """Nobody borrows any more."""
         if self._present is not None:
-            await self._present.producer.stop()
+            await close_producer(self._present.producer)
             self._present = None
         if self._ending:
             await asyncio.wait(self._ending)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from dagbok.events.log.kafka_client import FETCH_WAIT_S, Consumer, OutOfRange, Place, open_consumer
+from dagbok.events.log.kafka_client import FETCH_WAIT_S, Consumer, OutOfRange, Place, close_consumer, open_consumer
 from dagbok.events.log.kafka_cursor import Cursor
 from dagbok.events.log.kafka_pool import Pool
 from dagbok.events.log.kafka_settings import KafkaSettings
@@ -64,7 +64,7 @@ class Reader:
 
     async def close(self) -> None:
         """Nobody reads any more."""
-        await asyncio.gather(self._asking.stop(), *(pool.close() for pool in self.pools.values()))
+        await asyncio.gather(close_consumer(self._asking), *(pool.close() for pool in self.pools.values()))
 
     async def _fill(self, place: Place, cursor: Cursor, start: int, limit: int) -> bool:
         """False when nothing is at or beyond `start`: it has been removed meanwhile."""

@@ -10,14 +10,18 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput, LogError
 from dagbok.events.log import kafka_sizes as sizes
+from dagbok.events.log.checks import log_closed
 from dagbok.events.log.kafka_client import Batch, Place
 from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_producers import Producers
 from dagbok.events.log.port import Record
+
+FINISH_S: Final = 3.0
 
 
 @dataclass(eq=False, slots=True)
@@ -55,14 +59,22 @@ class Writer:
         return await append.landed
 
     async def finish(self) -> None:
-        """Wait until what was asked for is written or in doubt."""
+        """Wait until what was asked for is written or in doubt. What takes longer than `FINISH_S` is in doubt: while no
+        broker answers, nobody is to wait for it."""
         if self._sending is not None:
-            await asyncio.wait([self._sending])
+            await asyncio.wait([self._sending], timeout=FINISH_S)
+            if self._sending is not None:
+                self._sending.cancel()
+                await asyncio.wait([self._sending])
 
     async def _send_all(self) -> None:
         while group := self._next_group():
             try:
                 first = await self._send([record for append in group for record in append.records])
+            except asyncio.CancelledError:
+                self._fail([*group, *self._queue], log_closed())
+                self._queue.clear()
+                raise
             except Exception as error:  # whatever it is, the callers are to know
                 self._fail(group, error)
             else:
