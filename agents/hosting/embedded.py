@@ -126,6 +126,7 @@ class EmbeddedHost:
     @asynccontextmanager
     async def confirmed(self, stream: str) -> AsyncIterator[RunState | None]:
         """A run when everything in it is surely in the log, at least as new as what this process was answered."""
+        self._check()
         ownership = self._ownership
         if ownership is None:
             found = await self._tail.found(stream)

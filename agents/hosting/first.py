@@ -20,6 +20,9 @@ async def first_of(wanted: Coroutine[object, object, T], failure: asyncio.Future
     if asyncio.get_running_loop() is not failure.get_loop():
         wanted.close()
         raise InvalidInput("this Dagbok lives in another event loop", code=Code.USAGE, advice=USE_INSIDE)
+    if failure.done():
+        wanted.close()
+        raise failure.result()
     task = asyncio.ensure_future(wanted)
     try:
         await asyncio.wait((task, failure), return_when=asyncio.FIRST_COMPLETED)

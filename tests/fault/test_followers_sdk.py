@@ -15,11 +15,9 @@ from dagbok.agents.hosting import embedded, tail
 from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.ownership import Ownership
 from dagbok.agents.workers.outbox import REPEAT_AFTER_S
-from dagbok.events.envelope import Reply, Sender, run_command
+from dagbok.events.envelope import Reply
 from dagbok.events.errors import InvalidInput, LogCorrupt
 from dagbok.events.ids import run_stream
-from dagbok.events.log.clock import system_ms
-from dagbok.events.run.commands import PauseRun
 from dagbok.listing import RunEvent
 from tests.support.hosts import TIMEOUT_S, spec, yes
 
@@ -59,25 +57,6 @@ async def member(folder: Path, own: Own = "auto", *, serve: bool = True) -> Asyn
 async def seen(dagbok: Dagbok, run: str, after: int = 0) -> list[RunEvent]:
     """All events of a run."""
     return [event async for event in dagbok.events(run, after=after)]
-
-
-async def test_events_are_the_same_in_owner_and_follower_without_a_gap(tmp_path: Path) -> None:
-    async with member(tmp_path) as owner, member(tmp_path, "never", serve=False) as follower:
-        run = await follower.start([spec("waits", id=f"t{n}") for n in range(5)])
-        live = [asyncio.create_task(seen(dagbok, run)) for dagbok in (owner, follower)]
-        await asyncio.sleep(0)
-        GATE.set()
-        assert (await follower.wait(run)).succeeded
-        mine, theirs = await asyncio.gather(*live)
-        assert mine == theirs
-        assert [event.seq for event in mine] == list(range(1, len(mine) + 1))
-        assert (mine[0].type, mine[-1].type) == ("RunStarted", "RunSucceeded")
-        assert mine[0].actor == "user:local"
-        # Later, and from anywhere in between, they are the same again.
-        for dagbok in (owner, follower):
-            assert await seen(dagbok, run) == mine
-            assert await seen(dagbok, run, after=7) == mine[7:]
-            assert await seen(dagbok, run, after=len(mine)) == []
 
 
 async def test_a_foreign_tenant_reads_no_events_and_lists_no_runs(tmp_path: Path) -> None:
@@ -159,38 +138,6 @@ async def test_claims_that_a_dead_owner_did_not_answer_are_answered_by_the_next(
         began = asyncio.get_running_loop().time()
         assert (await heir.wait(run)).succeeded
         assert asyncio.get_running_loop().time() - began < REPEAT_AFTER_S / 2
-
-
-async def test_a_repeated_refusal_has_the_reason_and_advice_of_the_first(tmp_path: Path) -> None:
-    async with member(tmp_path) as owner, member(tmp_path, "never", serve=False) as follower:
-        run = await owner.start(spec("waits"))
-        await owner.cancel(run)
-        sender = Sender("local", "default", "user:ann")
-        pause = run_command(sender, run_stream(run), PauseRun("x"), id="the-one", now_ms=system_ms())
-        first = await owner.host.ask(pause)
-        assert (first.accepted, bool(first.reason), bool(first.advice)) == (False, True, True)
-        for host in (owner.host, follower.host):
-            assert await host.ask(pause) == first
-
-
-async def test_repairs_are_the_same_from_a_follower(tmp_path: Path) -> None:
-    async with member(tmp_path), member(tmp_path, "never", serve=False) as follower:
-        run = await follower.start([spec("fails", id="bad", max_attempts=1), spec("waits", id="good")])
-        GATE.set()
-        assert (await follower.wait(run)).status == "failed"
-        assert (await follower.retry(run, "bad", note="try again")).accepted
-        assert (await follower.wait(run)).succeeded
-        other = await follower.start([spec("fails", id="bad2", max_attempts=1)])
-        assert (await follower.wait(other)).failed
-        replacement = spec("waits", id="instead")
-        assert (await follower.supersede(other, "bad2", replacement)).accepted
-        assert (await follower.wait(other)).json() == "instead"
-        with pytest.raises(Refused) as refused:
-            await follower.amend(other, verifiers=follower.pins("yes"))
-        assert refused.value.code in (Code.VERSION_CONFLICT, Code.RUN_CLOSED)
-        with pytest.raises(Refused) as refused:
-            follower.pins("no")
-        assert refused.value.code == Code.VERIFIER_UNAVAILABLE
 
 
 async def test_a_follower_follows_only_what_somebody_looks_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
