@@ -10,7 +10,8 @@ from typing import Final
 
 import msgspec
 
-SEAL_VERSION: Final = 1
+SEAL_VERSION: Final = 2
+"""1 had no `offset`; it is read as before."""
 MAX_SEAL_BYTES: Final = 8 * 1024
 
 
@@ -18,8 +19,9 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a commit says of itself. Fields stand in the order of their names: msgspec then writes them sorted.
 
     `after` and `prev` are the history it was decided on: the command offset applied before, and the hash of the last
-    effective commit of the partition. `stream_seq` is the number of its first event in its stream (from 1); `stream` is
-    none, and `stream_seq` 0, for a refusal that belongs to no stream. Times are milliseconds since 1970.
+    effective commit of the partition; `offset` is where it was decided to stand, none before version 2. `stream_seq` is
+    the number of its first event in its stream (from 1); `stream` is none, and `stream_seq` 0, for a refusal that
+    belongs to no stream. Times are milliseconds since 1970.
     """
 
     actor: str
@@ -33,6 +35,7 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     count: int
     first_sent_ms: int
     now_ms: int
+    offset: int | None = None
     partition: int
     prev: str
     project: str

@@ -1,8 +1,9 @@
 """The one rule of the log: which commits count (`docs/design/architecture.md`, section 3.2).
 
-A reader applies a commit if and only if it was decided on exactly the history that the reader has: `after` and `prev`
-of the seal both equal its own. Everything else is void for everybody. Every reader and every writer goes through this
-file. The rule was checked by the models in `docs/design/models/`; both conditions are needed.
+A reader applies a commit if and only if it was decided on exactly the history that the reader has, and stands where it
+was decided to stand: `after` and `prev` of the seal both equal its own, and `offset` is that of the record. Everything
+else is void for everybody. Every reader and every writer goes through this file. The first two conditions were checked
+by the models in `docs/design/models/`; the third keeps what a commit says of offsets true (ADR 17).
 """
 
 from __future__ import annotations
@@ -36,16 +37,20 @@ class Position(msgspec.Struct, frozen=True, gc=False):
         return Position(offset + 1, seal.command_offset, hash, offset)
 
 
+WITH_OFFSET: Final = 2
+"""The first seal version that says where the commit stands."""
+
 GENESIS: Final = Position(0, -1, ZERO_HASH, -1)
 
 
-def is_effective(position: Position, partition: int, seal: Seal) -> bool:
-    """Whether a commit counts for a reader at `position`."""
+def is_effective(position: Position, partition: int, offset: int, seal: Seal) -> bool:
+    """Whether the commit of the record at `offset` counts for a reader at `position`."""
     return (
         seal.after == position.last_command_offset
         and seal.prev == position.head_hash
         and seal.partition == partition
         and seal.command_offset > seal.after
+        and (seal.offset == offset or (seal.offset is None and seal.v < WITH_OFFSET))
     )
 
 
@@ -55,7 +60,7 @@ def follow(position: Position, partition: int, offset: int, value: bytes) -> tup
     Raises `FormatTooNew` for an effective commit of a newer seal version: the reader must halt before it.
     """
     parts = split_value(value)
-    if parts is None or not is_effective(position, partition, parts[0]):
+    if parts is None or not is_effective(position, partition, offset, parts[0]):
         return position.skip(offset), None
     seal, stored_body = parts
     if seal.v > SEAL_VERSION:

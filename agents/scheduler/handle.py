@@ -155,6 +155,7 @@ def _sealed(
             count=len(events),
             first_sent_ms=command.first_sent_ms,
             now_ms=max(state.clock_ms, record.append_ms),
+            offset=offset,
             partition=state.partition,
             prev=position.head_hash,
             project=command.project,

@@ -105,7 +105,7 @@ class TraceFollower:
             commit = pending[0].commit
             if commit.offset < self._position.next_offset:
                 pending.popleft()
-            elif is_effective(self._position, self._partition, commit.seal):
+            elif is_effective(self._position, self._partition, commit.offset, commit.seal):
                 await self._apply(commit, pending.popleft().events)
                 taken += 1
             else:

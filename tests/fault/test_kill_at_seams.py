@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -59,5 +60,6 @@ async def _killed_after(folder: Path, *, kills: int, longest_s: float, random_ti
         try:
             await asyncio.wait_for(process.communicate(), random_times.uniform(0.2, longest_s))
         except TimeoutError:
-            process.kill()
+            with suppress(ProcessLookupError):  # it has ended in this very moment
+                process.kill()
             await process.wait()

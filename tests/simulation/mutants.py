@@ -34,7 +34,7 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 def commits_without_prev(patch: pytest.MonkeyPatch) -> None:
     """A reader takes every commit that follows on the last command, whatever history it was decided on."""
 
-    def follows(position: rule.Position, partition: int, seal: Seal) -> bool:
+    def follows(position: rule.Position, partition: int, offset: int, seal: Seal) -> bool:
         return seal.after == position.last_command_offset and seal.partition == partition
 
     patch.setattr(rule, "is_effective", follows)
@@ -42,7 +42,7 @@ def commits_without_prev(patch: pytest.MonkeyPatch) -> None:
 
 def any_commit(patch: pytest.MonkeyPatch) -> None:
     """A reader takes whatever comes."""
-    patch.setattr(rule, "is_effective", lambda position, partition, seal: True)
+    patch.setattr(rule, "is_effective", lambda position, partition, offset, seal: True)
 
 
 def any_claim(patch: pytest.MonkeyPatch) -> None:

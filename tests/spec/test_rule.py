@@ -23,6 +23,7 @@ SEAL = Seal(
     count=1,
     first_sent_ms=1,
     now_ms=2,
+    offset=0,
     partition=PARTITION,
     prev=ZERO_HASH,
     project="docs",
@@ -37,7 +38,7 @@ AFTER_FIRST = Position(1, 0, value_hash(FIRST), 0)
 
 
 def _second(**changes: object) -> bytes:
-    seal = msgspec.structs.replace(SEAL, after=0, command_offset=1, prev=value_hash(FIRST))
+    seal = msgspec.structs.replace(SEAL, after=0, offset=1, command_offset=1, prev=value_hash(FIRST))
     return encode_value(msgspec.structs.replace(seal, **changes), b"{}")
 
 
@@ -48,11 +49,21 @@ def test_a_commit_on_the_history_of_the_reader_counts() -> None:
     assert position == AFTER_FIRST
 
 
-def test_it_counts_wherever_it_stands() -> None:
-    """Void records before it only move the next offset."""
-    position, commit = follow(AFTER_FIRST.skip(7), PARTITION, 8, _second())
+def test_void_records_before_it_only_move_the_next_offset() -> None:
+    value = _second(offset=8)
+    position, commit = follow(AFTER_FIRST.skip(7), PARTITION, 8, value)
     assert commit is not None
-    assert position == Position(9, 1, value_hash(_second()), 8)
+    assert position == Position(9, 1, value_hash(value), 8)
+
+
+def test_it_counts_only_where_it_was_decided_to_stand() -> None:
+    """Its events may name the offsets of others, which are true only if all stand where their writer thought."""
+    assert follow(AFTER_FIRST.skip(7), PARTITION, 8, _second()) == (AFTER_FIRST.skip(7).skip(8), None)
+
+
+def test_a_seal_of_the_first_version_says_nothing_of_its_offset() -> None:
+    assert follow(AFTER_FIRST.skip(7), PARTITION, 8, _second(v=1, offset=None))[1] is not None
+    assert follow(AFTER_FIRST.skip(7), PARTITION, 8, _second(offset=None))[1] is None
 
 
 def test_commands_may_have_been_deleted_in_between() -> None:
@@ -105,13 +116,13 @@ def test_the_body_is_not_read_to_decide_whether_a_commit_counts() -> None:
 
 def test_a_newer_seal_that_counts_halts_the_reader() -> None:
     """Going on without it would give a wrong state."""
-    with pytest.raises(FormatTooNew, match="version 2"):
-        follow(AFTER_FIRST, PARTITION, 1, _second(v=2))
-    assert follow(AFTER_FIRST, PARTITION, 1, _second(v=2, after=-1)) == (AFTER_FIRST.skip(1), None)
+    with pytest.raises(FormatTooNew, match="version 3"):
+        follow(AFTER_FIRST, PARTITION, 1, _second(v=3))
+    assert follow(AFTER_FIRST, PARTITION, 1, _second(v=3, after=-1)) == (AFTER_FIRST.skip(1), None)
 
 
 def test_a_newer_seal_may_have_more_fields() -> None:
-    value = _second(v=2).replace(b'"actor"', b'"aaa":{"new":1},"actor"')
+    value = _second(v=3).replace(b'"actor"', b'"aaa":{"new":1},"actor"')
     with pytest.raises(FormatTooNew):
         follow(AFTER_FIRST, PARTITION, 1, value)
 

@@ -16,6 +16,7 @@ def next_value(builder: LogBuilder, body: bytes, *, count: int = 1, **changes: o
     after = position.last_command_offset
     fields: dict[str, object] = {
         "after": after,
+        "offset": position.next_offset,
         "prev": position.head_hash,
         "command_offset": after + 1,
         "codec": "json",
