@@ -21,7 +21,7 @@ STALE = Faults(rivals=0, network=0.1, crashes=0, freezes=10, restarts=0, clock_j
 BROKEN: list[tuple[Mutant, Faults, set[str]]] = [
     (mutants.commits_without_prev, RIVALS, {"processes", "log", "equal folds"}),
     (mutants.any_commit, RIVALS, {"processes", "log", "equal folds"}),
-    (mutants.no_doubt, RIVALS, {"outputs are confirmed", "liveness", "processes"}),
+    (mutants.no_doubt, RIVALS, {"one commit per command", "outputs are confirmed", "liveness", "processes"}),
     (mutants.outputs_before_the_append, RIVALS, {"outputs are confirmed", "processes"}),
     (mutants.any_claim, STALE, {"attempts"}),
     (mutants.leases_that_never_end, Faults(), {"attempts"}),
