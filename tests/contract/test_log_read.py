@@ -231,10 +231,9 @@ async def test_blocking_reads_of_many_threads_go_on_while_the_log_grows(log: Log
             found.extend(page)
         return values_of(found)
 
-    looked, *_ = await asyncio.gather(
-        asyncio.gather(*[asyncio.to_thread(look) for _ in range(8)]),
-        *[log.append(EVENTS, 0, records(b"more")) for _ in range(20)],
-    )
+    looking = asyncio.gather(*[asyncio.to_thread(look) for _ in range(8)])
+    await asyncio.gather(*[log.append(EVENTS, 0, records(b"more")) for _ in range(20)])
+    looked = await looking
 
     for values in looked:
         assert values[:200] == [b"%d" % number for number in range(200)]
