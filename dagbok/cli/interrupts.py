@@ -7,7 +7,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Coroutine
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from types import FrameType
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,7 +19,7 @@ THREAD_GRACE_S = 0.2
 SAME_S = 0.3
 """A signal that comes so soon behind the first is the same one: `timeout` and others send it to a process and to its
 group."""
-_listening: list[asyncio.AbstractEventLoop] = []
+_listening: list[Callable[[int, FrameType | None], None]] = []
 
 
 class Interrupted(Exception):
@@ -46,8 +49,7 @@ def leave_threads(status: int) -> None:
 
 def _as_others_in_child() -> None:
     if _listening:
-        # It would ignore what ends others, and tell the loop of its parent, whose socket it has, of its own signals.
-        signal.set_wakeup_fd(-1)
+        # It would ignore what ends others.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -70,34 +72,37 @@ def end_after(within_s: float, status: int) -> None:
 
 async def interruptible(work: Coroutine[object, object, T], within_s: float | None = None) -> T:
     """The result of `work`. A signal cancels it and raises `Interrupted` when it has ended; the next one ends the
-    process without a further word, and so does the end of `within_s` seconds behind the first, with one line."""
+    process without a further word, and so does the end of `within_s` seconds behind the first, with one line.
+
+    Handlers of the interpreter do it, not of the loop: the next signal counts also where a function blocks the loop, or
+    something that does not let itself be cancelled holds up its end."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)
     received: list[int] = []
     first_s = 0.0
 
-    def stop(number: int) -> None:
+    def stop(number: int, _frame: FrameType | None) -> None:
         nonlocal first_s
-        if received and loop.time() - first_s < SAME_S:
+        if received and time.monotonic() - first_s < SAME_S:
             return
         if received:
-            sys.stderr.flush()
             os._exit(128 + number)
         received.append(number)
-        first_s = loop.time()
-        task.cancel()
+        first_s = time.monotonic()
+        with suppress(RuntimeError):  # the loop is closed: all is done
+            loop.call_soon_threadsafe(task.cancel)
         if within_s is not None:
             end_after(within_s, 128 + number)
 
-    for number in SIGNALS:
-        loop.add_signal_handler(number, stop, number)
-    _listening.append(loop)
+    before = {number: signal.signal(number, stop) for number in SIGNALS}
+    _listening.append(stop)
     try:
         await asyncio.wait((task,))
     finally:
-        _listening.remove(loop)
-        for number in SIGNALS:
-            loop.remove_signal_handler(number)
+        if not received:
+            _listening.remove(stop)
+            for number in SIGNALS:
+                signal.signal(number, before[number])
     if task.cancelled() and received:
         raise Interrupted(received[0])
     return task.result()

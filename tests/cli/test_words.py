@@ -21,6 +21,7 @@ from dagbok.cli.quiet import TOLD_BY_COMMANDS, quiet_logs
 from dagbok.cli.text import clean, columns, counts, duration, short
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
+from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.settings import Settings
 from tests.cli.conftest import Call
 
@@ -78,7 +79,10 @@ def test_every_end_of_a_run_has_a_status(status: str, found: int) -> None:
 def test_the_page_lists_every_command_setting_and_status() -> None:
     page = PAGE.read_text()
     for field in Settings.__dataclass_fields__:
-        assert f"`DAGBOK_{field.upper()}`" in page
+        if field != "kafka":
+            assert f"`DAGBOK_{field.upper()}`" in page
+    for field in KafkaSettings.__struct_fields__:
+        assert f"`DAGBOK_KAFKA_{field.upper()}`" in page
     for status in Exit:
         assert re.search(rf"^\| {status.value} \|", page, re.MULTILINE), status
     for command in build():

@@ -12,13 +12,12 @@ from dagbok.events.rule import GENESIS
 from dagbok.projections.projector import Projector, rebuild
 from dagbok.projections.queries import Queries
 from dagbok.projections.tables.session import Session
-from dagbok.projections.views.graph import GraphView
 from dagbok.projections.views.journal import JournalView
-from dagbok.projections.views.reports import ReportsView
 from dagbok.projections.views.view import Told
 from tests.support.histories import random_history
 from tests.support.places import Place
 from tests.support.projecting import dump, project
+from tests.support.views import views_with
 
 
 class Broken(Exception):
@@ -56,7 +55,7 @@ async def test_a_batch_that_fails_leaves_rows_and_position_as_they_were(
 ) -> None:
     history = random_history(seed=1, steps=60)
     log = await history.log()
-    tables = place.open(views=(GraphView(), ReportsView(), BreakingJournal(batch)))
+    tables = place.open(views=views_with(BreakingJournal(batch)))
     projector = Projector(log, tables, batch_records=10)
     with pytest.raises(Broken):
         await projector.catch_up()
@@ -103,7 +102,7 @@ async def test_a_rebuild_and_a_live_projector_do_not_disturb_each_other(place: P
 async def test_a_rebuild_that_fails_leaves_the_live_tables_and_nothing_else(place: Place, tmp_path: Path) -> None:
     history = random_history(seed=4, steps=40)
     log = await history.log()
-    tables = place.open(views=(GraphView(), ReportsView(), BreakingJournal(6)))
+    tables = place.open(views=views_with(BreakingJournal(6)))
     projector = Projector(log, tables, batch_records=10)
     await projector.catch_up()
     before = dump(tables)
@@ -118,7 +117,7 @@ async def test_a_rebuild_that_fails_leaves_the_live_tables_and_nothing_else(plac
 async def test_who_is_cancelled_finishes_the_batch_and_begins_no_other(place: Place) -> None:
     history = random_history(seed=5, steps=60)
     journal = TellingJournal()
-    tables = place.open(views=(GraphView(), ReportsView(), journal))
+    tables = place.open(views=views_with(journal))
     projector = Projector(await history.log(), tables, batch_records=20)
     running = asyncio.create_task(projector.run())
     await journal.wrote.wait()
@@ -134,7 +133,7 @@ async def test_a_projector_that_follows_takes_in_what_is_appended(place: Place, 
     records, history.records = history.records, history.records[:30]
     log = await history.log()
     journal = TellingJournal()
-    tables = place.open(views=(GraphView(), ReportsView(), journal))
+    tables = place.open(views=views_with(journal))
     projector = Projector(log, tables)
     running = asyncio.create_task(projector.run())
     for end in (40, 60):

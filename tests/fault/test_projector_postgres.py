@@ -19,15 +19,15 @@ from dagbok.projections.queries import Queries
 from dagbok.projections.store import Tables
 from dagbok.projections.tables import positions, postgres
 from dagbok.projections.tables.session import Session
-from dagbok.projections.views import VIEWS
 from dagbok.projections.views.journal import JournalView
-from dagbok.projections.views.view import Told, View
+from dagbok.projections.views.view import Told
 from tests.servers.postgres import ADVICE
 from tests.servers.postgres_system import SystemPostgres, find_programs
 from tests.support.histories import random_history
 from tests.support.places import PostgresPlace
 from tests.support.projecting import dump, project
 from tests.support.scale import scale
+from tests.support.views import views_with
 
 STEPS = 120
 BATCH = 10
@@ -46,10 +46,6 @@ class Disturbed(JournalView):
         self._number += 1
         if self._number in self._batches:
             self._happens(session)
-
-
-def views(journal: View) -> Sequence[View]:
-    return [journal if view.name == journal.name else view for view in VIEWS]
 
 
 def end_connection(session: Session) -> None:
@@ -72,7 +68,7 @@ async def test_a_connection_that_ends_in_the_midst_leaves_nothing_of_the_batch(
     in_postgres: PostgresPlace, tmp_path: Path
 ) -> None:
     log = await random_history(seed=1, steps=STEPS).log()
-    tables = in_postgres.open(views=views(Disturbed(end_connection, 3)))
+    tables = in_postgres.open(views=views_with(Disturbed(end_connection, 3)))
     projector = Projector(log, tables, batch_records=BATCH)
     with pytest.raises(StorageFailed, match="terminating connection") as lost:
         await projector.catch_up()
@@ -113,7 +109,7 @@ async def test_a_server_that_is_killed_in_the_midst_and_starts_again_has_lost_no
 ) -> None:
     log = await random_history(seed=2, steps=STEPS).log()
     journal = Disturbed(lambda _: server.kill(), 4)
-    tables = Tables.connect(server.url, views(journal), schema="killed")
+    tables = Tables.connect(server.url, views_with(journal), schema="killed")
     projector = Projector(log, tables, batch_records=BATCH)
     with pytest.raises(StorageFailed) as lost:
         await projector.catch_up()
@@ -169,7 +165,7 @@ async def _append(log: MemoryLog, records: Sequence[Record]) -> None:
 
 async def test_a_rebuild_that_the_server_ends_can_be_done_again(in_postgres: PostgresPlace) -> None:
     log = await random_history(seed=4, steps=STEPS).log()
-    tables = in_postgres.open(views=views(Disturbed(end_connection, 15)))
+    tables = in_postgres.open(views=views_with(Disturbed(end_connection, 15)))
     await Projector(log, tables, batch_records=BATCH).catch_up()
     before, names = dump(tables), in_postgres.table_names(tables)
     with pytest.raises(StorageFailed):
@@ -183,7 +179,7 @@ async def test_a_rebuild_that_the_server_ends_can_be_done_again(in_postgres: Pos
 async def test_what_stays_of_a_rebuild_when_the_server_dies_goes_with_the_next_one(server: SystemPostgres) -> None:
     log = await random_history(seed=4, steps=STEPS).log()
     journal = Disturbed(lambda _: server.kill(), 15)
-    tables = Tables.connect(server.url, views(journal), schema="rebuilt")
+    tables = Tables.connect(server.url, views_with(journal), schema="rebuilt")
     await Projector(log, tables, batch_records=BATCH).catch_up()
     before = dump(tables)
     with pytest.raises(StorageFailed) as died:
@@ -212,7 +208,7 @@ async def test_a_process_that_stands_still_inside_a_batch_does_not_hold_up_the_o
         asyncio.run(Projector(log, other, batch_records=BATCH).catch_up())  # waits for the lock that is held here
 
     monkeypatch.setattr(postgres, "IDLE_TIMEOUT_S", 1.0)
-    tables = in_postgres.open(views=views(Disturbed(stand_still, 3)))
+    tables = in_postgres.open(views=views_with(Disturbed(stand_still, 3)))
     projector = Projector(log, tables, batch_records=BATCH)
     with pytest.raises(StorageFailed) as ended:
         await projector.catch_up()
@@ -232,7 +228,7 @@ async def test_a_statement_that_takes_too_long_is_ended(postgres_url: str, in_po
 async def test_more_who_read_than_connections_wait_and_then_are_told(
     postgres_url: str, in_postgres: PostgresPlace
 ) -> None:
-    tables = Tables.connect(postgres_url, VIEWS, schema=in_postgres.schema(), connections=1, busy_timeout_s=0.2)
+    tables = Tables.connect(postgres_url, schema=in_postgres.schema(), connections=1, busy_timeout_s=0.2)
     with tables.reading(), pytest.raises(StorageFailed, match="all connections are in use"):
         Queries(tables).position()
     assert Queries(tables).position().next_offset == 0

@@ -23,11 +23,10 @@ from pathlib import Path
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.projections.feed import Feed
 from dagbok.projections.tables.session import Session
-from dagbok.projections.views.graph import GraphView
-from dagbok.projections.views.journal import JournalView
 from dagbok.projections.views.reports import ReportsView
 from dagbok.projections.views.view import Told
 from tests.support.places import open_address
+from tests.support.views import views_with
 
 
 class DyingReports(ReportsView):
@@ -50,7 +49,7 @@ def say(line: str) -> None:
 
 async def main(log_path: Path, address: str, batch_records: int, dies: int) -> None:
     log = SqliteLog.open(log_path)
-    tables = open_address(address, (GraphView(), DyingReports(dies), JournalView()))
+    tables = open_address(address, views_with(DyingReports(dies)))
     feed = Feed(log, tables, 0, batch_records)
     say("ready")
     while await asyncio.to_thread(sys.stdin.readline):
