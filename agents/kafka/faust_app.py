@@ -9,6 +9,7 @@ import faust
 from faust.types.auth import CredentialsT
 
 from dagbok.agents.kafka.faust_transport import use_it
+from dagbok.agents.kafka.group import METADATA_MS
 from dagbok.events.log.kafka_options import ssl_context, token_provider
 from dagbok.events.log.kafka_settings import KafkaSettings
 
@@ -37,6 +38,7 @@ def new_app(settings: KafkaSettings, group: str, *, session_s: float, scratch: P
         topic_allow_declare=False,
         processing_guarantee="at_least_once",
         consumer_auto_offset_reset="earliest",
+        consumer_metadata_max_age_ms=METADATA_MS,
         stream_buffer_maxsize=BUFFER,
         stream_wait_empty=False,
         stream_recovery_delay=0.0,

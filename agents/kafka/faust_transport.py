@@ -32,3 +32,11 @@ class _Transport(Transport):
 def use_it(app: faust.App) -> None:
     """Have `app`, which has not started, read by this."""
     app.transport = _Transport(app.conf.broker_consumer, app)
+
+
+def let_go(app: faust.App) -> None:
+    """Of an application that could not start and was stopped: its reader's thread never ran, and only a thread closes
+    the loop that was made for it."""
+    loop = cast(_Consumer, app.consumer)._thread.thread_loop
+    if not loop.is_running():
+        loop.close()

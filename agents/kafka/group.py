@@ -16,15 +16,22 @@ import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
+from dagbok.events.errors import DagbokError
 from dagbok.events.log.kafka_client import close_consumer
+from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_options import client_options
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.projections.patience import patiently
 
 logger = structlog.get_logger(__name__)
 
 POLL_MS: Final = 500
 SESSION_S: Final = 10.0
 """A member that is silent for so long is taken for dead, and its partitions go to others."""
+
+METADATA_MS: Final = 3_000
+"""How old a member's knowledge of its topics may grow. A broker that has just started may tell that it knows none of
+them; a member that leads its group then shares out nothing, and does so again only when it hears of the topics."""
 
 LEAVE_S: Final = 5.0
 """So long leaving the group may take; then the others wait for the session to run out."""
@@ -52,7 +59,7 @@ class Group:
     ) -> None:
         self._topic, self._group, self._hold, self._session_s = topic, group, hold, session_s
         self._consumer = AIOKafkaConsumer(
-            **client_options(settings),
+            **client_options(settings) | {"metadata_max_age_ms": METADATA_MS},
             group_id=group,
             group_instance_id=member,
             enable_auto_commit=False,
@@ -74,9 +81,10 @@ class Group:
 
     async def run(self) -> None:
         """Take part until cancelled; then what is held ends, and the group is left, so that others need not wait for
-        the session to run out. Raises what `hold` raises, and what the broker refuses for good."""
-        await self._consumer.start()
+        the session to run out. While no broker answers, waits for one. Raises what `hold` raises, and what the broker
+        refuses for good."""
         try:
+            await patiently(self._connect, self._waits)
             self._consumer.subscribe([self._topic], listener=_Listener(self))
             polling = asyncio.ensure_future(self._poll())
             try:
@@ -90,6 +98,15 @@ class Group:
         finally:
             await self._drop(frozenset(self._holding))
             await close_consumer(self._consumer, LEAVE_S)
+
+    async def _connect(self) -> None:
+        try:
+            await self._consumer.start()
+        except FAILURES as error:
+            raise explain(error, f"the group {self._group}") from error
+
+    def _waits(self, error: DagbokError, delay_s: float) -> None:
+        logger.warning("group.waits", group=self._group, error=error.message, again_s=delay_s)
 
     async def _poll(self) -> None:
         """A member that does not poll is expelled. Everything is paused, so this fetches nothing."""

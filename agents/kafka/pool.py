@@ -6,17 +6,24 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
+import faust
 import msgspec
+import structlog
 from faust.streams import Stream
 from faust.types import EventT, StreamT
 
 from dagbok.agents.kafka.faust_app import new_app
+from dagbok.agents.kafka.faust_transport import let_go
 from dagbok.agents.kafka.lane import LaneIntake
 from dagbok.agents.kafka.names import lane_group, lane_topic
 from dagbok.agents.queue.port import Lane
 from dagbok.events.envelope import Dispatch
-from dagbok.events.errors import LogError
+from dagbok.events.errors import DagbokError, LogError
+from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.projections.patience import patiently
+
+logger = structlog.get_logger(__name__)
 
 _decode = msgspec.json.Decoder(Dispatch).decode
 
@@ -35,9 +42,9 @@ class LaneReader:
         session_s: float,
         scratch: Path,
     ) -> None:
+        self._settings, self._session_s, self._scratch = settings, session_s, scratch
         self._lane, self._intake, self._on_garbage = lane, intake, on_garbage
-        self._app = new_app(settings, lane_group(settings.prefix, lane), session_s=session_s, scratch=scratch)
-        self._read(lane_topic(settings.prefix, lane))
+        self._app = self._new_app()
         self.joined = False
         """Whether it takes part."""
         self.garbage = 0
@@ -49,33 +56,53 @@ class LaneReader:
         return frozenset(place.partition for place in self._app.consumer.assignment()) if self.joined else frozenset()
 
     async def run(self) -> None:
-        """Serve until cancelled, then leave the group. Raises what makes Faust give up: a process that is up and reads
-        nothing would be of no use to anybody."""
-        starting = asyncio.ensure_future(self._app.start())
+        """Serve until cancelled, then leave the group. While no broker answers at the start, waits for one. Raises what
+        makes Faust give up later: a process that is up and reads nothing would be of no use to anybody."""
+        await patiently(self._start, self._waits)
         try:
-            await asyncio.shield(starting)
             self.joined = True
             await self._app.wait_until_stopped()
         finally:
-            await _surely(self._leave(starting))
+            await _surely(self._app.stop())
         raise LogError(f"the reader of {self._name} ended: {self._app.crash_reason!r}")
 
-    async def _leave(self, starting: asyncio.Future[None]) -> None:
-        """Half started, Faust could not be stopped: a thread of its reader would stay."""
+    async def _start(self) -> None:
+        starting = asyncio.ensure_future(self._app.start())
+        try:
+            await asyncio.shield(starting)
+        except BaseException as error:
+            await _surely(self._give_up(starting))
+            if isinstance(error, FAILURES):
+                raise explain(error, f"the group of {self._name}") from error
+            raise
+
+    async def _give_up(self, starting: asyncio.Future[None]) -> None:
+        """Half started, Faust could not be stopped: a thread of its reader would stay. And it starts only once."""
         await asyncio.gather(starting, return_exceptions=True)
         await self._app.stop()
+        let_go(self._app)
+        self._app = self._new_app()
 
-    def _read(self, topic_name: str) -> None:
-        topic = self._app.topic(
-            topic_name, value_type=bytes, value_serializer="raw", key_serializer="raw", allow_empty=True
+    def _waits(self, error: DagbokError, delay_s: float) -> None:
+        logger.warning("lane.waits", lane=self._name, error=error.message, again_s=delay_s)
+
+    def _new_app(self) -> faust.App:
+        prefix = self._settings.prefix
+        app = new_app(
+            self._settings, lane_group(prefix, self._lane), session_s=self._session_s, scratch=self._scratch
         )
+        topic = app.topic(
+            lane_topic(prefix, self._lane), value_type=bytes, value_serializer="raw", key_serializer="raw",
+            allow_empty=True,
+        )  # fmt: skip
 
         async def read(stream: StreamT[bytes]) -> None:
             assert isinstance(stream, Stream)
             async for event in stream.noack().events():
                 await self._offer(event)
 
-        self._app.agent(topic, name=self._name)(read)
+        app.agent(topic, name=self._name)(read)
+        return app
 
     @property
     def _name(self) -> str:

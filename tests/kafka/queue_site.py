@@ -18,13 +18,14 @@ from tests.servers.kafka_session import session_kafka
 SESSION_S = 1.5
 
 
-async def make_topics(prefix: str, *pools: str, partitions: int = 1) -> None:
+async def make_topics(prefix: str, *pools: str, partitions: int = 1, replies: bool = True) -> None:
     """What the queue travels on, as `dagbok topics create` makes it."""
     admin = AIOKafkaAdminClient(bootstrap_servers=session_kafka().bootstrap)
     await admin.start()
     try:
         lanes = [lane_topic(prefix, lane_of(kind, pool)) for kind in KINDS for pool in pools]
-        await admin.create_topics([NewTopic(name, partitions, 1) for name in (*lanes, replies_topic(prefix))])
+        others = [replies_topic(prefix)] if replies else []
+        await admin.create_topics([NewTopic(name, partitions, 1) for name in (*lanes, *others)])
     finally:
         await admin.close()
 

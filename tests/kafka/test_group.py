@@ -55,7 +55,12 @@ class Seen:
 
 @asynccontextmanager
 async def member(settings: KafkaSettings, topic: str, seen: Seen, name: str) -> AsyncIterator[asyncio.Task[None]]:
-    group = Group(settings, topic, f"{topic}-group", seen.holder(name), session_s=1.5)
+    async with taking_part(Group(settings, topic, f"{topic}-group", seen.holder(name), session_s=1.5)) as task:
+        yield task
+
+
+@asynccontextmanager
+async def taking_part(group: Group) -> AsyncIterator[asyncio.Task[None]]:
     task = asyncio.create_task(group.run())
     try:
         yield task
@@ -89,6 +94,20 @@ async def test_what_a_process_keeps_goes_on_through_a_rebalance(settings: KafkaS
             assert kept
             of_kept = [what for name, what, partition in seen.told if name == "a" and partition in kept]
             assert of_kept == ["begun"] * len(kept)
+
+
+async def test_a_member_that_leads_before_it_hears_of_its_topic_has_the_partitions_soon_after(
+    settings: KafkaSettings, new_topic: NewTopics
+) -> None:
+    """As one that leads when its broker has just started, and tells of no topics yet."""
+    seen = Seen()
+    group = Group(settings, f"{settings.prefix}commands", f"{settings.prefix}group", seen.holder("a"), session_s=1.5)
+    async with taking_part(group):
+        async with asyncio.timeout(TIMEOUT_S):
+            await group.joined.wait()
+        assert group.partitions == frozenset(), "it shares out nothing"
+        await new_topic("commands", PARTITIONS)
+        await seen.until(lambda: seen.shares("a"))
 
 
 async def test_when_what_looks_after_a_partition_fails_so_does_the_process(

@@ -50,6 +50,18 @@ async def test_a_process_takes_only_what_it_has_places_for_and_whoever_comes_tak
                 task.cancel()
 
 
+async def test_whoever_serves_before_its_topic_is_there_is_handed_what_comes_then() -> None:
+    """As one that starts when its broker has just started, and tells of no topics yet."""
+    prefix = new_prefix()
+    await make_topics(prefix)
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "first") as first:
+        serve(first)
+        await until(lambda: all(reader.joined for reader in first.readers.values()))
+        await make_topics(prefix, "default", replies=False)
+        owner.put(LANE, [dispatch(1)])
+        assert await collect(first, 1) == [1]
+
+
 async def _collect_into(queue: KafkaQueue, found: set[int]) -> None:
     while True:
         found.update(item.epoch for item in await queue.take(LANE))
