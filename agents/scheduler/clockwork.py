@@ -64,7 +64,7 @@ class Clockwork:
                 await asyncio.sleep(RETRY_PAUSE_S)
 
     async def _do_due(self) -> None:
-        if (deadline_ms := self._timers.next_ms()) is not None and deadline_ms <= self._clock():
+        if (deadline_ms := self._timers.next_ms()) is not None and deadline_ms <= self._now_ms():
             await self._fire()
         if (due_s := self._dispatcher.next_due_s()) is not None and due_s <= self._now_s():
             async with self._owner.between_batches:
@@ -83,14 +83,14 @@ class Clockwork:
     def _next_s(self) -> float | None:
         """Seconds until something is due; none when nothing ever is."""
         deadline_ms, due_s = self._timers.next_ms(), self._dispatcher.next_due_s()
-        waits = [] if deadline_ms is None else [(deadline_ms - self._clock()) / 1000]
+        waits = [] if deadline_ms is None else [(deadline_ms - self._now_ms()) / 1000]
         if due_s is not None:
             waits.append(due_s - self._now_s())
         return min(waits, default=None)
 
     async def _fire(self) -> None:
         """A renewal that was appended before the deadline must win: decide everything up to the present end first."""
-        now_ms = self._clock()
+        now_ms = self._now_ms()
         end = (await self._log.bounds(COMMANDS, self._partition)).end
         await self._owner.decided(end - 1)
         async with self._owner.between_batches:
@@ -100,7 +100,13 @@ class Clockwork:
             await self._log.append(COMMANDS, self._partition, records)
             self._patience.restored()
 
+    def _now_ms(self) -> int:
+        """Log time as far as it is known here: a clock that is behind holds back nothing that the log has passed."""
+        return max(self._clock(), self._owner.state.clock_ms)
+
     def _command(self, run: RunState, timer: FireTimer, now_ms: int) -> Command:
+        """Sent at its deadline, which is log time: a clock that is ahead makes it too early, to be tried again, and not
+        one from the future, which would be refused for as long as the clock is wrong."""
         id = derive("FireTimer", run.run, timer.kind, timer.task, timer.epoch, timer.deadline_ms)
         sender = Sender(run.tenant, run.project, f"timer:{self._process}")
-        return run_command(sender, run.stream, timer, id=id, now_ms=now_ms)
+        return run_command(sender, run.stream, timer, id=id, now_ms=min(now_ms, timer.deadline_ms))
