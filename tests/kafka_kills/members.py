@@ -24,7 +24,7 @@ class Member:
     @classmethod
     async def begin(cls, bootstrap: str, prefix: str, folder: Path, roles: str, **environment: str) -> Member:
         """Start one. It is not ready yet."""
-        log = folder / "members.log"
+        log = folder / f"{roles}-{len(list(folder.glob('*.log')))}.log"
         with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "tests.kafka_kills.member", bootstrap, prefix, str(folder), roles),

@@ -78,6 +78,10 @@ class Site:
         assert answer.accepted, answer
         return run_stream(run)
 
+    def stream_of(self, key: str, tenant: str = "acme") -> str:
+        """The stream of the run that `start` starts by this key."""
+        return run_stream(run_id(tenant, "docs", key))
+
     async def ask(self, stream: str, command: RunCommand, *, tenant: str = "acme") -> Answer:
         """Have a command decided."""
         self._ids += 1
@@ -93,7 +97,7 @@ class Site:
                 await self._moved.wait_for(lambda: all(stream in self.ends for stream in streams))
         except TimeoutError:
             left = [f"{s} in {partition_of(s, self.partitions)}: {self.verified.get(s)} verified" for s in streams]
-            raise AssertionError(f"runs do not end: {left}; see {self.folder / 'members.log'}") from None
+            raise AssertionError(f"runs do not end: {left}; see {self.folder}/*.log") from None
         assert [type(self.ends[stream]).__name__ for stream in streams] == ["RunSucceeded"] * len(streams)
 
     async def seen(self, stream: str, verified: int) -> None:
@@ -147,7 +151,7 @@ async def open_site(bootstrap: str, folder: Path, partitions: int = 4) -> AsyncI
     try:
         yield site
         assert not process.failure.done(), process.failure.result()
-        assert [member for member in site.members if not member.alive] == [], f"see {folder / 'members.log'}"
+        assert [member for member in site.members if not member.alive] == [], f"see {folder}/*.log"
     finally:
         for follower in followers:
             follower.cancel()

@@ -67,7 +67,7 @@ def chain_of(values: list[tuple[int, bytes]]) -> Chain:
     for offset, value in values:
         chain.end = offset + 1
         seal = _seal(value)
-        if seal is None or (seal["after"], seal["prev"]) != (after, head):
+        if seal is None or (seal["after"], seal["prev"], seal["offset"]) != (after, head, offset):
             chain.void += 1
             continue
         after, head = seal["command_offset"], sha256(value).hexdigest()
@@ -80,9 +80,10 @@ def _seal(value: bytes) -> dict[str, Any] | None:
     line, newline, _ = value.partition(b"\n")
     try:
         seal = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return seal if newline and isinstance(seal, dict) and {"after", "prev", "command_offset"} <= seal.keys() else None
+    is_seal = newline and isinstance(seal, dict) and {"after", "prev", "offset", "command_offset"} <= seal.keys()
+    return seal if is_seal else None
 
 
 async def fold(log: Log, partition: int, state: PartitionState, until: int) -> PartitionState:
