@@ -10,6 +10,7 @@ import pytest
 from tests.kafka_kills.site import Site, open_site
 from tests.servers.kafka_broker import Broker
 from tests.servers.kafka_fixtures import kafka_ends_with_the_session, pytest_runtest_makereport
+from tests.support.places import PostgresPlace
 
 __all__ = ["kafka_ends_with_the_session", "pytest_runtest_makereport"]  # pytest finds them here
 
@@ -30,7 +31,7 @@ def broker(made_broker: Broker) -> Broker:
 
 
 @pytest.fixture
-async def site(broker: Broker, tmp_path: Path) -> AsyncIterator[Site]:
-    """Topics of the test's own, and no members yet."""
-    async with open_site(broker.bootstrap, tmp_path) as site:
+async def site(broker: Broker, tmp_path: Path, in_postgres: PostgresPlace) -> AsyncIterator[Site]:
+    """Topics and tables of the test's own, and no members yet."""
+    async with open_site(broker.bootstrap, tmp_path, in_postgres) as site:
         yield site

@@ -7,11 +7,14 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
 END_S = 20.0
+DIES_S = 60.0
+LOGS_S = 60.0
 
 
 class Member:
@@ -67,6 +70,25 @@ class Member:
         if self.alive:
             self.process.kill()
             await self.process.wait()
+
+    async def logged(self, wanted: Callable[[str], bool]) -> str:
+        """Wait until what it has logged is so; all that it has logged."""
+        async with asyncio.timeout(LOGS_S):
+            while not wanted(text := self.log.read_text()):  # noqa: ASYNC110 – it is another process
+                await asyncio.sleep(0.1)
+        return text
+
+    async def died(self) -> None:
+        """Wait until it has ended, by a signal that it sent itself."""
+        async with asyncio.timeout(DIES_S):
+            assert await self.process.wait() == -signal.SIGKILL, f"see {self.log}"
+
+    async def slept(self) -> None:
+        """Wait until it has stopped itself."""
+        status = Path(f"/proc/{self.process.pid}/stat")
+        async with asyncio.timeout(DIES_S):
+            while status.read_text().rpartition(")")[2].split()[0] != "T":  # noqa: ASYNC110 – it tells nobody
+                await asyncio.sleep(0.05)
 
     async def leave(self) -> None:
         """In order."""

@@ -27,21 +27,25 @@ from tests.kafka_kills.member import SESSION_S
 from tests.kafka_kills.members import Member
 from tests.kafka_kills.workload import definitions, job
 from tests.servers.kafka_topics import fresh_prefix
+from tests.support.places import Place
 
 TIMEOUT_S = 90.0
 PAUSE_S = 0.1
+SERVING = "worker,verifier"
+EVERYBODY = f"scheduler,{SERVING}"
 ENDS = (e.RunSucceeded, e.RunFailed, e.RunCancelled, e.RunBlocked)
 
 
 class Site:
     """`ends` and `verified` are what the log says, by stream, as far as it was followed."""
 
-    def __init__(self, settings: KafkaSettings, folder: Path, process: KafkaProcess, partitions: int) -> None:
-        self.settings, self.folder, self.process, self.partitions = settings, folder, process, partitions
+    def __init__(self, settings: KafkaSettings, folder: Path, place: Place, process: KafkaProcess) -> None:
+        self.settings, self.folder, self.place, self.process = settings, folder, place, process
+        self.partitions = process.log.partitions
         self.members: list[Member] = []
         self.ends: dict[str, e.Event] = {}
         self.verified: dict[str, int] = {}
-        self._positions: dict[int, Position] = dict.fromkeys(range(partitions), GENESIS)
+        self._positions: dict[int, Position] = dict.fromkeys(range(self.partitions), GENESIS)
         self._moved = asyncio.Condition()
         self._ids = 0
 
@@ -54,10 +58,29 @@ class Site:
 
     async def begin(self, roles: str, **environment: str) -> Member:
         """A member that is starting."""
-        settings = self.settings
+        settings, environment = self.settings, {"MEMBER_TABLES": self.place.address(), **environment}
         member = await Member.begin(settings.bootstrap_servers, settings.prefix, self.folder, roles, **environment)
         self.members.append(member)
         return member
+
+    async def held(self, member: Member) -> set[int]:
+        """What it has of partitions."""
+        return set(await member.ask(partitions=True))
+
+    async def shared(self, role: str) -> None:
+        """Wait until those that play a role, each in one process of its own, have all partitions among them, and each
+        has some."""
+        async with asyncio.timeout(TIMEOUT_S):
+            while True:
+                held = await asyncio.gather(*[self.held(member) for member in self.of(role)])
+                if all(held) and sorted(n for some in held for n in some) == list(range(self.partitions)):
+                    return
+                await asyncio.sleep(PAUSE_S)
+
+    async def leave(self, member: Member) -> None:
+        """It ends in order, and is no member any more."""
+        self.members.remove(member)
+        await member.leave()
 
     async def kill(self, member: Member) -> None:
         """It is gone, and no member any more."""
@@ -105,6 +128,12 @@ class Site:
         async with asyncio.timeout(TIMEOUT_S), self._moved:
             await self._moved.wait_for(lambda: self.verified.get(stream, 0) >= verified)
 
+    async def more_ended(self, runs: int) -> None:
+        """Wait until so many runs more than now have ended."""
+        wanted = len(self.ends) + runs
+        async with asyncio.timeout(TIMEOUT_S), self._moved:
+            await self._moved.wait_for(lambda: len(self.ends) >= wanted)
+
     async def follow(self, partition: int) -> None:
         """Read a partition of `events` for ever, whatever becomes of the broker."""
         log = self.process.log
@@ -141,12 +170,12 @@ def _registry() -> Registry:
 
 
 @asynccontextmanager
-async def open_site(bootstrap: str, folder: Path, partitions: int = 4) -> AsyncIterator[Site]:
+async def open_site(bootstrap: str, folder: Path, place: Place, partitions: int = 4) -> AsyncIterator[Site]:
     """Topics, a client and no members. All members that are left at the end are killed."""
     settings = KafkaSettings(bootstrap_servers=bootstrap, prefix=fresh_prefix())
     await topics.create(settings, topics.declared(settings.prefix, partitions))
     process = await KafkaProcess.open(settings, str(folder), Registry(), session_s=SESSION_S)
-    site = Site(settings, folder, process, partitions)
+    site = Site(settings, folder, place, process)
     followers = [asyncio.create_task(site.follow(number)) for number in range(partitions)]
     try:
         yield site

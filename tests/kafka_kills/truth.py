@@ -20,12 +20,13 @@ from dagbok.events.body import decode_body
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.kafka_thread import LoopThread
 from dagbok.events.log.port import Log
+from dagbok.events.run import events as e
 from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.reading import read_effective
 from dagbok.projections.snapshots.keeper import SnapshotKeeper
 from tests.kafka_kills.site import Site
-from tests.support.audit import check_decided
+from tests.support.audit import check_decided, effective_events
 from tests.support.snapshotting import image
 
 ZERO: Final = "0" * 64
@@ -130,6 +131,19 @@ async def check_site(site: Site, *, images: bool = True) -> int:
             await _check_image(site, partition)
         snapshots += await _check_snapshot(site, partition, chain.end)
     return snapshots
+
+
+async def refused(site: Site, code: str) -> list[e.CommandRefused]:
+    """The refusals of a code, in all partitions."""
+    partitions = [await effective_events(site.process.log, number) for number in range(site.partitions)]
+    found = [event for events in partitions for _, event in events]
+    return [event for event in found if isinstance(event, e.CommandRefused) and event.code == code]
+
+
+async def voids(site: Site) -> int:
+    """How many records of `events` count for nobody."""
+    partitions = [await raw_values(site.settings, "events", number) for number in range(site.partitions)]
+    return sum(chain_of(values).void for values in partitions)
 
 
 async def _check_image(site: Site, partition: int) -> None:

@@ -1,13 +1,17 @@
-"""Other versions of the scheduler's code, for rollouts: both run side by side on one cluster."""
+"""Other versions of the code, for rollouts: both run side by side on one cluster; and one that falls asleep."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from itertools import count
 
 import msgspec
 
-from dagbok.agents.scheduler import execute
+from dagbok.agents.scheduler import execute, owner
 from dagbok.agents.scheduler.decide import By, decide
+from dagbok.agents.workers import attempts
 from dagbok.events import body
 from dagbok.events.run import commands as c
 from dagbok.events.run import events as e
@@ -46,3 +50,17 @@ def _longer_leases(run: RunState, command: c.RunCommand, by: By) -> Iterator[e.E
         if isinstance(event, e.AttemptStarted):
             event = msgspec.structs.replace(event, lease_until_ms=event.lease_until_ms + 700)
         yield event
+
+
+def sleep_at(where: str) -> None:
+    """Have this process stop itself at a place of `faultpoints` (`place:times`) until somebody sends SIGCONT."""
+    name, _, times = where.partition(":")
+    numbers = count(1)
+
+    def reach(place: str) -> None:
+        if place == name and next(numbers) == int(times):
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    if name:
+        owner.reach = reach  # type: ignore[attr-defined]
+        attempts.reach = reach  # type: ignore[attr-defined]

@@ -3,6 +3,8 @@ verdicts that do not pass, and workers of each kind."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +12,7 @@ from dagbok import Candidate, Outcome, TaskContext, TaskSpec, Verifier, Worker, 
 
 CHILDREN: Final = 12
 LEASE_S: Final = 1.5
+LONG_S: Final = 600.0
 LARGE: Final = 40_000
 KINDS: Final = ("made-purely", "made-claimed", "made-in-thread")
 
@@ -22,6 +25,11 @@ def job() -> list[TaskSpec]:
     ]
 
 
+def long_tasks(count: int) -> list[TaskSpec]:
+    """They take ten minutes each, half of them in threads, which nobody can stop."""
+    return [_spec(f"long-{n}", ("long", "long-in-thread")[n % 2], None) for n in range(count)]
+
+
 def verified_in_all() -> int:
     """So many tasks are verified when a run of `job` succeeds."""
     return CHILDREN + 2
@@ -29,7 +37,7 @@ def verified_in_all() -> int:
 
 def definitions() -> Sequence[Worker | Verifier]:
     """Who does the work."""
-    return grows, counts, made_purely, made_claimed, made_in_thread, second_time
+    return grows, counts, made_purely, made_claimed, made_in_thread, long, long_in_thread, second_time
 
 
 @worker("grows", pure=True)
@@ -65,6 +73,20 @@ async def made_claimed(task: TaskContext) -> Outcome:
 @worker("made-in-thread", concurrency=2)
 def made_in_thread(task: TaskContext) -> Outcome:
     """In a thread."""
+    return _made(task)
+
+
+@worker("long", concurrency=4)
+async def long(task: TaskContext) -> Outcome:
+    """Takes ten minutes."""
+    await asyncio.sleep(LONG_S)
+    return _made(task)
+
+
+@worker("long-in-thread", concurrency=4)
+def long_in_thread(task: TaskContext) -> Outcome:
+    """Blocks a thread for ten minutes."""
+    time.sleep(LONG_S)
     return _made(task)
 
 

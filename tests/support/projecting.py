@@ -29,7 +29,8 @@ async def project(log: Log, path: Path, batch_records: int = 2_000) -> Rows:
     """The rows of tables in a new file that has taken in the whole log."""
     tables = Tables.open(path)
     try:
-        await Projector(log, tables, batch_records=batch_records).catch_up()
+        for partition in range(log.partitions):
+            await Projector(log, tables, partition, batch_records=batch_records).catch_up()
         return dump(tables)
     finally:
         tables.close()
