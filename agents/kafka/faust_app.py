@@ -30,6 +30,7 @@ def new_app(settings: KafkaSettings, group: str, *, session_s: float, scratch: P
         broker_session_timeout=session_s,
         broker_heartbeat_interval=session_s / 5,
         broker_commit_interval=COMMIT_S,
+        table_standby_replicas=0,  # else Faust's own assignor shares out, which may leave members with nothing
         store="memory://",
         datadir=scratch,
         web_enabled=False,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from dagbok.agents.kafka.lane import LaneIntake
+from dagbok.agents.kafka.pool import LaneReader
 from dagbok.agents.kafka.queue import KafkaQueue
 from dagbok.agents.queue import attempt_of, lane_address
 from dagbok.events.envelope import CancelHint
@@ -48,6 +50,21 @@ async def test_a_process_takes_only_what_it_has_places_for_and_whoever_comes_tak
             await until(lambda: found == set(range(40)))
             for task in both:
                 task.cancel()
+
+
+async def test_everybody_who_serves_a_lane_has_some_of_its_partitions() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default", partitions=4)
+    async with queue_of(prefix, "a") as a, queue_of(prefix, "b") as b, queue_of(prefix, "c") as c:
+        readers: list[LaneReader] = []
+        for queue, shares in ((a, [4]), (b, [2, 2]), (c, [1, 1, 2])):
+            serve(queue)
+            readers.append(queue.readers[LANE])
+            await until(partial(_shares_are, shares, readers))
+
+
+def _shares_are(shares: list[int], readers: list[LaneReader]) -> bool:
+    return sorted(len(reader.partitions) for reader in readers) == shares
 
 
 async def test_whoever_serves_before_its_topic_is_there_is_handed_what_comes_then() -> None:

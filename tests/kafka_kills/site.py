@@ -70,12 +70,14 @@ class Site:
     async def shared(self, role: str) -> None:
         """Wait until those that play a role, each in one process of its own, have all partitions among them, and each
         has some."""
-        async with asyncio.timeout(TIMEOUT_S):
-            while True:
-                held = await asyncio.gather(*[self.held(member) for member in self.of(role)])
-                if all(held) and sorted(n for some in held for n in some) == list(range(self.partitions)):
-                    return
-                await asyncio.sleep(PAUSE_S)
+        held: list[set[int]] = []
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                while not (all(held) and sorted(n for some in held for n in some) == list(range(self.partitions))):
+                    held = await asyncio.gather(*[self.held(member) for member in self.of(role)])
+                    await asyncio.sleep(PAUSE_S)
+        except TimeoutError:
+            raise AssertionError(f"{role}: they hold {held}; see {self.folder}/*.log") from None
 
     async def leave(self, member: Member) -> None:
         """It ends in order, and is no member any more."""
