@@ -3,7 +3,7 @@
 `ROLES`: some of `scheduler`, `worker`, `verifier` and `projector`, with commas. It says `{"ready": process}` first,
 and for each line that it is told:
 
-    {"partitions": true}    →  {"partitions": [those that it decides for; without that role, projects or reads]}
+    {"partitions": role}    →  {"partitions": [those that it has in that role]}
     {"image": partition}    →  {"image": path}: its state, written there once it decides for it
 
 It ends in order when its input ends, and with status 1 and a line `{"failed": …}` when a part of it fails.
@@ -39,6 +39,7 @@ from tests.support.snapshotting import image
 
 SESSION_S = 1.5
 CLOCK_MS = int(os.environ.get("MEMBER_CLOCK_MS", "0"))
+POOL = "default"
 SERVING: dict[str, AttemptKind] = {"worker": "work", "verifier": "verify"}
 SNAPSHOT_BYTES = int(os.environ.get("MEMBER_SNAPSHOT_BYTES", "20000"))
 
@@ -68,23 +69,24 @@ class Roles:
         if "scheduler" in names:
             process.schedule(snapshot_bytes=SNAPSHOT_BYTES)
         if kinds := [kind for role, kind in SERVING.items() if role in names]:
-            process.work(["default"], kinds)
+            process.work([POOL], kinds)
         if "projector" in names:
             self._services.serve(self._project())
 
-    @property
-    def partitions(self) -> list[int]:
-        """What it has, in its first role."""
-        if (scheduler := self.process.scheduler) is not None:
+    def partitions(self, role: str) -> list[int]:
+        """What it has in a role."""
+        if role == "scheduler":
+            scheduler = self.process.scheduler
+            assert scheduler is not None
             return [n for n in range(self.process.log.partitions) if scheduler.deciding(n) is not None]
-        if self.projector is not None:
-            return sorted(self.projector.projecting)
-        return sorted({n for reader in self.process.queue.readers.values() for n in reader.partitions})
+        if role == "projector":
+            return [] if self.projector is None else sorted(self.projector.projecting)
+        return sorted(self.process.queue.readers[SERVING[role], POOL].partitions)
 
     async def obey(self, told: dict[str, Any]) -> None:
         """Do what a line says."""
         if "partitions" in told:
-            say(partitions=self.partitions)
+            say(partitions=self.partitions(told["partitions"]))
         elif "image" in told:
             assert self.process.scheduler is not None
             owner = (await self.process.scheduler.owned(told["image"])).owner

@@ -63,18 +63,17 @@ class Site:
         self.members.append(member)
         return member
 
-    async def held(self, member: Member) -> set[int]:
+    async def held(self, member: Member, role: str = "scheduler") -> set[int]:
         """What it has of partitions."""
-        return set(await member.ask(partitions=True))
+        return set(await member.ask(partitions=role))
 
     async def shared(self, role: str) -> None:
-        """Wait until those that play a role, each in one process of its own, have all partitions among them, and each
-        has some."""
+        """Wait until those that play a role have all partitions among them, and each has some."""
         held: list[set[int]] = []
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 while not (all(held) and sorted(n for some in held for n in some) == list(range(self.partitions))):
-                    held = await asyncio.gather(*[self.held(member) for member in self.of(role)])
+                    held = await asyncio.gather(*[self.held(member, role) for member in self.of(role)])
                     await asyncio.sleep(PAUSE_S)
         except TimeoutError:
             raise AssertionError(f"{role}: they hold {held}; see {self.folder}/*.log") from None

@@ -19,7 +19,7 @@ from tests.support.scale import scale
 ROLES = ("scheduler", "worker", "verifier", "projector")
 VICTIMS = (*ROLES, "broker")
 ROUNDS = scale(1, 11)
-KILLS_A_ROUND = 2 * len(VICTIMS)
+KILLS_A_ROUND = scale(1, 2) * len(VICTIMS)
 RUNS = 3
 LONGEST_S = 1.2
 TIMES = (3, 11)[: scale(1, 2)]

@@ -12,20 +12,21 @@ from tests.kafka_kills.tables import check_tables
 from tests.kafka_kills.truth import check_site
 from tests.kafka_kills.workload import long_tasks
 from tests.support.audit import effective_commits
+from tests.support.scale import scale
 
 ROLES = ("scheduler", "worker", "verifier", "projector")
+PROCESSES = (",".join(ROLES), *ROLES)[scale(0, 1) : scale(1, 5)]
 
 
 async def test_each_role_grows_from_one_process_to_three_and_shrinks_to_one_under_load(site: Site) -> None:
-    for role in ROLES:
-        await site.begin(role)
+    """At small scale the roles share processes; there are three of each all the same."""
     load = asyncio.create_task(_load(site, enough := asyncio.Event()))
     for processes in (1, 3, 1):
-        for role in ROLES:
-            while len(site.of(role)) < processes:
-                await site.begin(role)
-            while len(site.of(role)) > processes:
-                await site.leave(site.of(role)[0])
+        for roles in PROCESSES:
+            while len(site.of(roles)) < processes:
+                await site.begin(roles)
+            while len(site.of(roles)) > processes:
+                await site.leave(site.of(roles)[0])
         for role in ROLES:
             await site.shared(role)
         await site.more_ended(2)

@@ -148,7 +148,7 @@ async def voids(site: Site) -> int:
 
 async def _check_image(site: Site, partition: int) -> None:
     for member in site.of("scheduler"):
-        if partition in await member.ask(partitions=True):
+        if partition in await site.held(member):
             path = Path(await member.ask(image=partition))
             told = msgspec.json.decode(path.read_bytes(), type=PartitionState)
             whole = await fold(site.process.log, partition, PartitionState(partition), told.position.next_offset)
