@@ -44,6 +44,7 @@ class Clockwork:
         self._log, self._partition, self._owner, self._outputs = log, partition, owner, outputs
         self._dispatcher, self._timers, self._process = dispatcher, timers, process
         self._clock, self._now_s = clock, now_s
+        self._seen_ms, self._seen_s = 0, now_s()
         self._patience = Patience()
 
     async def run(self) -> None:
@@ -101,8 +102,14 @@ class Clockwork:
             self._patience.restored()
 
     def _now_ms(self) -> int:
-        """Log time as far as it is known here: a clock that is behind holds back nothing that the log has passed."""
-        return max(self._clock(), self._owner.state.clock_ms)
+        """Log time as far as it is known here: what it was when this process saw it last, and what has passed since. So
+        a clock that is behind holds nothing back; one that is ahead is too early, and `decide` says so."""
+        now_s = self._now_s()
+        passed_ms = self._seen_ms + int((now_s - self._seen_s) * 1000)
+        if self._owner.state.clock_ms > passed_ms:
+            self._seen_ms = passed_ms = self._owner.state.clock_ms
+            self._seen_s = now_s
+        return max(self._clock(), passed_ms)
 
     def _command(self, run: RunState, timer: FireTimer, now_ms: int) -> Command:
         """Sent at its deadline, which is log time: a clock that is ahead makes it too early, to be tried again, and not

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from dagbok.agents.hosting.deciding import Deciding
@@ -25,11 +26,12 @@ TEN_MINUTES_MS = 10 * 60_000
 
 
 class Partition:
-    """A log that is `now_ms` old, and one owner of it. Its one attempt was claimed when the log began."""
+    """A log that is `now_ms` old, or as `passes` says, and an owner. Its one attempt was claimed when the log began."""
 
     def __init__(self, owner_ahead_ms: int) -> None:
         self.now_ms = 0
-        self.log = MemoryLog(clock=lambda: START_MS + self.now_ms)
+        self.passes: Callable[[], int] = lambda: self.now_ms
+        self.log = MemoryLog(clock=lambda: START_MS + self.passes())
         self.deciding = Deciding(
             self.log,
             0,
@@ -39,12 +41,12 @@ class Partition:
             process="p",
             log_refuses=True,
             lives=lambda process: True,
-            clock=lambda: START_MS + self.now_ms + owner_ahead_ms,
+            clock=lambda: START_MS + self.passes() + owner_ahead_ms,
         )
 
     async def tell(self, command: c.RunCommand) -> None:
         """Have a command decided now."""
-        envelope = run_command(SENDER, "run:r", command, id=type(command).__name__, now_ms=START_MS + self.now_ms)
+        envelope = run_command(SENDER, "run:r", command, id=type(command).__name__, now_ms=START_MS + self.passes())
         offset = await self.log.append(COMMANDS, 0, [command_record(envelope)])
         async with asyncio.timeout(TIMEOUT_S):
             await self.deciding.owner.decided(offset)
@@ -60,12 +62,12 @@ class Partition:
 
 
 @asynccontextmanager
-async def partition(owner_ahead_ms: int) -> AsyncIterator[Partition]:
+async def partition(owner_ahead_ms: int, lease_ms: int = LEASE_MS) -> AsyncIterator[Partition]:
     made = Partition(owner_ahead_ms)
     await made.deciding.begin()
     made.deciding.go_on()
     try:
-        await made.tell(start(task("a", lease_ms=LEASE_MS)))
+        await made.tell(start(task("a", lease_ms=lease_ms)))
         await made.tell(c.StartAttempt("a", 1, CLAIM))
         yield made
     finally:
@@ -86,4 +88,11 @@ async def test_an_owner_whose_clock_is_behind_ends_a_lease_that_the_log_has_pass
     async with partition(-4 * 60_000) as made:
         made.now_ms = LEASE_MS
         await made.tell(c.PauseRun("log time goes on"))
+        await made.told(e.AttemptLost)
+
+
+async def test_an_owner_whose_clock_is_behind_knows_how_long_ago_it_saw_the_log_move() -> None:
+    began_s = time.monotonic()
+    async with partition(-4 * 60_000, lease_ms=1_000) as made:
+        made.passes = lambda: int((time.monotonic() - began_s) * 1000)
         await made.told(e.AttemptLost)
