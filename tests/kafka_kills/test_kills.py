@@ -22,6 +22,8 @@ ROUNDS = scale(1, 11)
 KILLS_A_ROUND = scale(1, 2) * len(VICTIMS)
 RUNS = 3
 LONGEST_S = 1.2
+CLOCKS_MS = (0, -120_000, 120_000)
+"""How far the clocks of the processes are off."""
 TIMES = (3, 11)[: scale(1, 2)]
 
 PLACES = (faultpoints.BATCH_APPENDED, *[place for place in faultpoints.ALL if place != faultpoints.BATCH_APPENDED])
@@ -37,7 +39,11 @@ async def kill(site: Site, broker: Broker, victim: str, chance: random.Random) -
         return
     await site.kill(chance.choice(site.of(victim)))
     await asyncio.sleep(chance.choice((0.0, 0.0, 2.0)))
-    await site.begin(victim)
+    await _begin(site, victim, chance)
+
+
+async def _begin(site: Site, role: str, chance: random.Random) -> None:
+    await site.begin(role, MEMBER_CLOCK_MS=str(chance.choice(CLOCKS_MS)))
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
@@ -46,7 +52,7 @@ async def test_whoever_is_killed_every_run_ends_well_and_nothing_counts_twice(
 ) -> None:
     chance = random.Random(seed)
     for role in (*ROLES, "scheduler", "worker", "projector"):
-        await site.begin(role)
+        await _begin(site, role, chance)
     victims = list(VICTIMS) * (KILLS_A_ROUND // len(VICTIMS))
     chance.shuffle(victims)
     for number, victim in enumerate(victims):
