@@ -106,7 +106,7 @@ class Group:
             raise explain(error, f"the group {self._group}") from error
 
     def _waits(self, error: DagbokError, delay_s: float) -> None:
-        logger.warning("group.waits", group=self._group, error=error.message, again_s=delay_s)
+        logger.warning("group.waits", group=self._group, error=error.message, advice=error.advice, again_s=delay_s)
 
     async def _poll(self) -> None:
         """A member that does not poll is expelled. Everything is paused, so this fetches nothing."""

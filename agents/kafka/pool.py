@@ -84,7 +84,7 @@ class LaneReader:
         self._app = self._new_app()
 
     def _waits(self, error: DagbokError, delay_s: float) -> None:
-        logger.warning("lane.waits", lane=self._name, error=error.message, again_s=delay_s)
+        logger.warning("lane.waits", lane=self._name, error=error.message, advice=error.advice, again_s=delay_s)
 
     def _new_app(self) -> faust.App:
         prefix = self._settings.prefix

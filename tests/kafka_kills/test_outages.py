@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from structlog.testing import capture_logs
+
 from dagbok.agents.kafka.process import KafkaProcess
 from dagbok.agents.workers.definitions import Registry
 from tests.kafka_kills.member import SESSION_S
-from tests.kafka_kills.site import SERVING, TIMEOUT_S, Site
+from tests.kafka_kills.site import PAUSE_S, SERVING, TIMEOUT_S, Site
 from tests.kafka_kills.tables import check_tables
 from tests.kafka_kills.truth import check_site
 from tests.servers.kafka_broker import Broker
@@ -41,9 +43,12 @@ async def test_who_begins_to_take_part_while_no_broker_answers_takes_part_as_soo
     """Connected, and the broker goes before the groups are joined."""
     process = await KafkaProcess.open(site.settings, str(site.folder), Registry(), session_s=SESSION_S)
     await asyncio.to_thread(broker.stop)
-    process.schedule()
-    process.work(["default"])
-    await asyncio.sleep(2)  # longer than it takes to find out that nobody answers
+    with capture_logs() as lines:
+        process.schedule()
+        process.work(["default"])
+        async with asyncio.timeout(TIMEOUT_S):
+            while not {"group.waits", "lane.waits"} <= {line["event"] for line in lines}:  # noqa: ASYNC110
+                await asyncio.sleep(PAUSE_S)
     await asyncio.to_thread(broker.start)
     async with asyncio.timeout(TIMEOUT_S):
         taking = asyncio.ensure_future(_takes_part(process))
