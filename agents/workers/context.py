@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from dagbok.agents.workers.sessions.memory import session_in_memory
 from dagbok.agents.workers.views import Artifacts, ArtifactView, Dependencies, ReadArtifact
 from dagbok.events.envelope import Dispatch, Problem
 from dagbok.events.run.amounts import plus
@@ -31,12 +32,14 @@ class TaskContext:
     - `composition`: in phase `integrate`, the composition contract of the decomposition.
     - `problem`, `diagnostics`: what went wrong before, if anything.
     - `attempt`: 1 for the first try, one more after each failure; `epoch`: grows with every attempt of any kind.
+    - `session`: what this task keeps from turn to turn and from attempt to attempt (`TaskSession`).
     - `cancelled`: true once nobody wants the result any more; look at it in long loops.
     """
 
     def __init__(self, dispatch: Dispatch, read: ReadArtifact) -> None:
         self._dispatch, self._read = dispatch, read
         self._used = Usage()
+        self.session = session_in_memory()
         self.cancelled = False
 
     def use(self, *, tokens: int = 0, cost: Decimal | int | str = "0") -> None:

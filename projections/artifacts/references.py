@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dagbok.events.body import decode_body
 from dagbok.events.log.port import Log
+from dagbok.events.places import carried
 from dagbok.events.rule import GENESIS
-from dagbok.events.run.events import CandidateSubmitted
 from dagbok.projections.artifacts.orphans import Reference
 from dagbok.projections.artifacts.scope import Scope
 from dagbok.projections.reading import read_effective
@@ -23,8 +23,7 @@ async def stored_references(log: Log, partition: int) -> set[Reference]:
             seal = commit.seal
             scope = Scope(seal.tenant, seal.project)
             for event in decode_body(commit.stored_body, seal.codec, seal.raw_size):
-                if isinstance(event, CandidateSubmitted):
-                    found.update((scope, item.sha256) for item in event.artifacts if item.inline is None)
+                found.update((scope, item.sha256) for item in carried(event) if item.inline is None)
         if behind == position:
             return found
         position = behind

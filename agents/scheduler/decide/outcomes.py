@@ -117,14 +117,15 @@ def _checked(candidate: Candidate) -> msgspec.Raw:
     if len({item.name for item in candidate.artifacts}) < len(candidate.artifacts):
         raise Refused(Code.INVALID_OUTCOME, "the artifacts of a candidate have different names")
     for item in candidate.artifacts:
-        _check_item(item)
+        check_item(item)
     outputs = canonical_payload("outputs", candidate.outputs)
     if len(bytes(outputs)) > MAX_INLINE_BYTES:
         raise Refused(Code.TOO_LARGE, f"outputs of {len(bytes(outputs))} bytes, at most {MAX_INLINE_BYTES}")
     return outputs
 
 
-def _check_item(item: ArtifactItem) -> None:
+def check_item(item: ArtifactItem) -> None:
+    """Raises `Refused` for bytes that are not what they say they are."""
     if not item.name.strip() or len(item.name) > MAX_NAME_CHARS:
         raise Refused(Code.INVALID_OUTCOME, f"the name of an artifact is blank or longer than {MAX_NAME_CHARS}")
     if item.inline is None:

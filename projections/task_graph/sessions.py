@@ -1,0 +1,16 @@
+"""Folds of the events about sessions."""
+
+from __future__ import annotations
+
+from dagbok.events.run import events as e
+from dagbok.projections.task_graph.refs import staged_ref
+from dagbok.projections.task_graph.state import At, RunState, Session
+
+
+def session_suspended(run: RunState, event: e.SessionSuspended, at: At) -> None:
+    """The session is what its worker has put down last."""
+    node = run.tasks[event.task]
+    kept = () if node.session is None else node.session.parts[: event.keep]
+    parts = (*kept, staged_ref(event.part, at, 0))
+    node.session = Session(event.turn, event.digest, parts, (at.command_id, at.offset))
+    run.artifact_bytes += event.part.size_bytes
