@@ -17,7 +17,7 @@ from dagbok.agents.workers.views import Artifacts, ArtifactView, Dependencies, R
 from dagbok.events.envelope import Dispatch, Problem
 from dagbok.events.run.amounts import plus
 from dagbok.events.run.values import SecurityContext, Spec, Usage
-from dagbok.events.specs import TaskLimits, TaskSpec
+from dagbok.events.specs import SessionFork, TaskLimits, TaskSpec
 from dagbok.events.specs import Usage as WrittenUsage
 from dagbok.events.when import When, written_as
 
@@ -194,7 +194,7 @@ def _as_written(spec: Spec) -> TaskSpec:
     for condition in spec.when:
         conditions.setdefault(condition.task, []).append(written_as(condition))
     edges = [edge for dep in spec.depends_on for edge in conditions.get(dep, [dep])]
-    limits = spec.limits
+    limits, session = spec.limits, spec.session
     return TaskSpec.model_construct(
         id=spec.id,
         goal=spec.goal,
@@ -212,4 +212,5 @@ def _as_written(spec: Spec) -> TaskSpec:
         max_attempts=spec.max_attempts,
         child_verifiers=spec.child_verifiers,
         limits=None if limits is None else TaskLimits.model_construct(**msgspec.structs.asdict(limits)),
+        session=None if session is None else SessionFork.model_construct(**msgspec.structs.asdict(session)),
     )

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from dagbok.events.run import events as e
+from dagbok.events.run.values import ArtifactRef, Spec
+from dagbok.events.session import session_digest
 from dagbok.projections.task_graph.refs import staged_ref
 from dagbok.projections.task_graph.state import At, RunState, Session
+
+
+def begun(spec: Spec) -> Session | None:
+    """The session that a new task has, if it goes on with that of another."""
+    seed = spec.session
+    if seed is None:
+        return None
+    part = ArtifactRef("session", seed.sha256, seed.size_bytes, "application/json")
+    return Session(seed.turn, session_digest(seed.digest, 0, seed.sha256), (part,), ("", -1))
 
 
 def session_suspended(run: RunState, event: e.SessionSuspended, at: At) -> None:

@@ -97,6 +97,14 @@ def apply(value: Any, operations: Iterable[Operation]) -> Any:
     return value
 
 
+def value_of(parts: Iterable[bytes]) -> Any:
+    """The value that parts give, in their order. Raises what `decode_part` and `apply` raise."""
+    value: Any = None
+    for part in parts:
+        value = apply(value, decode_part(part))
+    return value
+
+
 def joined(operations: Iterable[Operation]) -> list[Operation]:
     """The same changes in fewer operations: what is put in the place of everything makes all before it idle, and what
     is added to one list at one time after the other is added at once."""
@@ -122,7 +130,7 @@ def _applied(value: Any, operation: Operation) -> Any:
     if isinstance(operation, Drop):
         del parent[name]
     elif isinstance(operation, Put):
-        parent[name] = orjson.loads(operation.value)
+        parent[name] = _loads(operation.value)
     else:
         parent[name] = _at(parent[name], operation)
     return value
@@ -130,9 +138,9 @@ def _applied(value: Any, operation: Operation) -> Any:
 
 def _at(value: Any, operation: Operation) -> Any:
     if isinstance(operation, Put):
-        return orjson.loads(operation.value)
+        return _loads(operation.value)
     if isinstance(operation, Add):
-        value.extend(map(orjson.loads, operation.items))
+        value.extend(map(_loads, operation.items))
     elif isinstance(operation, Cut):
         del value[operation.length :]
     else:
@@ -142,3 +150,7 @@ def _at(value: Any, operation: Operation) -> Any:
 
 def _raw(value: object) -> msgspec.Raw:
     return msgspec.Raw(canonical(value, "what a session keeps"))
+
+
+def _loads(raw: msgspec.Raw) -> Any:
+    return orjson.loads(bytes(raw))

@@ -78,7 +78,7 @@ _HANDLERS: dict[type[e.Event], Callable[[RunMemory, Any, At], None] | None] = {
     e.DecompositionProposed: attempts.decomposition_proposed,
     e.DecompositionRefused: attempts.decomposition_refused,
     e.VerdictRecorded: attempts.verdict_recorded,
-    e.SessionSuspended: None,
+    e.SessionSuspended: attempts.session_suspended,
     e.SessionResumed: None,
     e.TaskBackedOff: outcomes.task_backed_off,
     e.TaskBlocked: outcomes.task_blocked,
