@@ -73,8 +73,9 @@ class Sessions(Looking):
         tenant: str = DEFAULT_TENANT,
         project: str = DEFAULT_PROJECT,
     ) -> SessionFork:
-        """The session of a task, to be the `session` of a `TaskSpec` in the same project: its worker goes on from
-        there, and neither knows of the other. Raises what `session` raises, and `StorageFailed`."""
+        """The session of a task as it is, or after an earlier `turn`, to be the `session` of a `TaskSpec` in the same
+        project: its worker goes on from there, and neither knows of the other. Raises what `session` raises,
+        and `StorageFailed`."""
         view = await self.session(run, task, turn=turn, tenant=tenant, project=project)
         part = encode_part([put((), view.value)])
         await asyncio.to_thread(self._host.reader.put, Scope(tenant, project), part)

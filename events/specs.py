@@ -45,8 +45,8 @@ class TaskLimits(Written, title=TITLE + "TaskLimits"):
 
 
 class SessionFork(Written, title=TITLE + "SessionFork"):
-    """The session of a task as it was put down after `turn`, for another task to go on with. `Dagbok.fork` and
-    `TaskSession.fork` make one; the two sessions have nothing to do with each other from then on."""
+    """The session of a task as it was put down after `turn`, for another task to go on with. `Dagbok.fork`
+    makes one; the two sessions have nothing to do with each other from then on."""
 
     run: TaskId
     task: TaskId
