@@ -59,7 +59,9 @@ def test_a_conversation_is_put_down_turn_by_turn(tmp_path: Path) -> None:
     (tmp_path / "converse.py").write_text(program("converse.py"))
     command = [sys.executable, "-m", "dagbok", "run", "converse.py", "--json", "--data", "data"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     assert ran.returncode == 0, ran.stderr
     (artifact,) = json.loads(ran.stdout)["artifacts"]
     assert json.loads(Path(artifact["path"]).read_text())[5] == "an answer to 'Who decides?' that knows 4 lines"
