@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from dagbok.agents.workers.reader import ArtifactReader
-from dagbok.agents.workers.sessions.operations import encode_part, put, value_of
-from dagbok.events.canonical import sha256_hex
+from dagbok.agents.workers.sessions.past import Told, fork_session, read_session, turn_of, turns_of
 from dagbok.events.codes import Code
-from dagbok.events.envelope import Input
-from dagbok.events.errors import ArtifactDamaged, Refused
-from dagbok.events.run.values import MAX_INLINE_BYTES, ArtifactRef, Place
+from dagbok.events.errors import Refused
 from dagbok.events.specs import SessionFork
 from dagbok.looking import Looking
 from dagbok.projections.artifacts.scope import Scope
-from dagbok.projections.task_graph.sessions import begun
-from dagbok.projections.task_graph.state import RunState, Session, TaskNode
+from dagbok.projections.task_graph.state import Session
 from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT
 
 
@@ -52,17 +46,9 @@ class Sessions(Looking):
 
         Raises `Refused` (`not_found`) for a run, task or turn that is not there, and for a task whose worker has put
         down nothing; `ArtifactDamaged` or `ArtifactNotFound`; and what `events` raises."""
-        async with self._confirmed(run, tenant, project) as found:
-            node = _task(found, task)
-            last, end = node.session, found.stream_seq
-        if last is None:
-            raise Refused(Code.NOT_FOUND, f"the worker of task {task} has put down no session")
-        turns = await self._turns(run, node, end, tenant, project)
-        wanted = turns.get(last.turn if turn is None else turn)
-        if wanted is None:
-            raise Refused(Code.NOT_FOUND, f"the session of task {task} has no turn {turn}", advice=_known(turns))
-        value = await asyncio.to_thread(_value, self._host.reader, Scope(tenant, project), task, wanted)
-        return SessionView(task, wanted.turn, wanted.digest, value, sorted(turns))
+        wanted, turns = await self._find_turn(run, task, turn, tenant, project)
+        value = await asyncio.to_thread(read_session, self._host.reader, Scope(tenant, project), task, wanted)
+        return SessionView(task, wanted.turn, wanted.digest, value, turns)
 
     async def fork(
         self,
@@ -74,58 +60,29 @@ class Sessions(Looking):
         project: str = DEFAULT_PROJECT,
     ) -> SessionFork:
         """The session of a task as it is, or after an earlier `turn`, to be the `session` of a `TaskSpec` in the same
-        project: its worker goes on from there, and neither knows of the other. Raises what `session` raises,
-        and `StorageFailed`."""
-        view = await self.session(run, task, turn=turn, tenant=tenant, project=project)
-        part = encode_part([put((), view.value)])
-        await asyncio.to_thread(self._host.reader.put, Scope(tenant, project), part)
-        return SessionFork(
-            run=run, task=task, turn=view.turn, digest=view.digest, sha256=sha256_hex(part), size_bytes=len(part)
+        project: its worker goes on from there, and neither knows of the other. Raises what `session` raises, and
+        `StorageFailed`."""
+        wanted, _ = await self._find_turn(run, task, turn, tenant, project)
+        return await asyncio.to_thread(
+            fork_session, self._host.reader, Scope(tenant, project), run, task, wanted
         )
 
-    async def _turns(self, run: str, node: TaskNode, end: int, tenant: str, project: str) -> Mapping[int, Session]:
-        """The sessions after each turn up to event `end`."""
-        session = begun(node.spec)
-        turns = {} if session is None else {session.turn: session}
+    async def _find_turn(
+        self, run: str, task: str, turn: int | None, tenant: str, project: str
+    ) -> tuple[Session, Sequence[int]]:
+        async with self._confirmed(run, tenant, project) as found:
+            if task not in found.tasks:
+                raise Refused(Code.NOT_FOUND, f"run {run} has no task {task!r}")
+            end = found.stream_seq
+        turns = turns_of(task, await self._told(run, end, tenant, project))
+        return turn_of(task, turns, turn), sorted(turns)
+
+    async def _told(self, run: str, end: int, tenant: str, project: str) -> Sequence[Told]:
+        """The events of the run up to number `end`."""
+        told: list[Told] = []
         async with aclosing(self.events(run, tenant=tenant, project=project)) as events:
             async for event in events:
-                if event.type == "SessionSuspended" and event.task == node.id:
-                    session = _after(session, event.at, event.data)
-                    turns[session.turn] = session
+                told.append((event.type, event.task, event.at, event.data))
                 if event.seq >= end:
                     break
-        return turns
-
-
-def _task(run: RunState, task: str) -> TaskNode:
-    node = run.tasks.get(task)
-    if node is None:
-        raise Refused(Code.NOT_FOUND, f"run {run.run} has no task {task!r}")
-    return node
-
-
-def _known(turns: Mapping[int, Session]) -> str:
-    return "it has " + ", ".join(map(str, sorted(turns)))
-
-
-def _after(session: Session | None, at: tuple[int, int, int], data: Mapping[str, Any]) -> Session:
-    part = data["part"]
-    ref = ArtifactRef(part["name"], part["sha256"], part["size_bytes"], part["media_type"], Place(*at, 0))
-    kept = () if session is None else session.parts[: data["keep"]]
-    return Session(data["turn"], data["digest"], (*kept, ref), ("", at[1]))
-
-
-def _value(reader: ArtifactReader, scope: Scope, task: str, session: Session) -> Any:
-    return value_of(map(partial(_read, reader, scope, task), session.parts))
-
-
-def _read(reader: ArtifactReader, scope: Scope, task: str, ref: ArtifactRef) -> bytes:
-    """The events of the SDK do not say whether bytes stand in the log: small ones do, unless another program stored
-    them."""
-    stored = ArtifactRef(ref.name, ref.sha256, ref.size_bytes, ref.media_type)
-    if ref.size_bytes <= MAX_INLINE_BYTES:
-        try:
-            return reader.read(scope, Input(task, ref))
-        except ArtifactDamaged:
-            return reader.read(scope, Input(task, stored))
-    return reader.read(scope, Input(task, stored))
+        return told

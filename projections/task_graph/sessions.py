@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dagbok.events.run import events as e
-from dagbok.events.run.values import ArtifactRef, Spec
+from dagbok.events.run.values import ArtifactRef, SessionSeed, Spec
 from dagbok.events.session import session_digest
 from dagbok.projections.task_graph.refs import staged_ref
 from dagbok.projections.task_graph.state import At, RunState, Session
@@ -11,9 +11,11 @@ from dagbok.projections.task_graph.state import At, RunState, Session
 
 def begun(spec: Spec) -> Session | None:
     """The session that a new task has, if it goes on with that of another."""
-    seed = spec.session
-    if seed is None:
-        return None
+    return None if spec.session is None else begun_with(spec.session)
+
+
+def begun_with(seed: SessionSeed) -> Session:
+    """What a session begins as that goes on with another."""
     part = ArtifactRef("session", seed.sha256, seed.size_bytes, "application/json")
     return Session(seed.turn, session_digest(seed.digest, 0, seed.sha256), (part,), ("", -1))
 
