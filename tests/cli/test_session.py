@@ -40,7 +40,8 @@ def test_every_turn_is_shown_and_another_run_goes_on_from_one(call: Call, tmp_pa
     program.write_text(PROGRAM)
     assert call("run", str(program), *data, "--quiet").status == 0
     last = call("session", "show", "last", "talk", *data)
-    assert (last.status, json.loads(last.out), last.err) == (0, ["a", "b", "c"], "task talk, turn 3, of those up to 3\n")
+    assert (last.status, json.loads(last.out)) == (0, ["a", "b", "c"])
+    assert last.err == "task talk, turn 3, of those up to 3\n"
     second = call("session", "show", "last", "ta", "--turn", "2", "--json", *data).json
     assert (second["value"], second["turn"], second["last_turn"], len(second["digest"])) == (["a", "b"], 2, 3, 64)
     missing = call("session", "show", "last", "talk", "--turn", "4", *data)

@@ -83,7 +83,7 @@ async def test_every_turn_can_be_looked_at(tmp_path: Path) -> None:
         with pytest.raises(Refused) as missing:
             await dagbok.session(run, "talk", turn=3)
     assert missing.value.code is Code.NOT_FOUND
-    assert "1, 2" in missing.value.advice
+    assert "1 to 2" in missing.value.advice
 
 
 @worker("takes")
