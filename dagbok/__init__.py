@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from dagbok.events.budgets import Limits
     from dagbok.events.codes import Code
     from dagbok.events.errors import DagbokError, Refused
-    from dagbok.events.specs import Artifact, Outcome, TaskLimits, TaskSpec, Usage, Verdict
+    from dagbok.events.specs import Artifact, Outcome, SessionFork, TaskLimits, TaskSpec, Usage, Verdict
     from dagbok.events.when import When
     from dagbok.results import RunResult
+    from dagbok.sessions import SessionView
 
 _HOMES = {
     "dagbok.agents.workers.context": ("Candidate", "TaskContext"),
@@ -32,9 +33,11 @@ _HOMES = {
     "dagbok.events.budgets": ("Limits",),
     "dagbok.events.codes": ("Code",),
     "dagbok.events.errors": ("DagbokError", "Refused"),
-    "dagbok.events.specs": ("Artifact", "Outcome", "TaskLimits", "TaskSpec", "Usage", "Verdict"),
+    "dagbok.events.specs": ("Artifact", "Outcome", "SessionFork", "TaskLimits", "TaskSpec", "Usage", "Verdict"),
     "dagbok.events.when": ("When",),
     "dagbok.results": ("RunResult",),
+    "dagbok.agents.workers.sessions.session": ("TaskSession",),
+    "dagbok.sessions": ("SessionView",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -52,8 +55,11 @@ __all__ = [
     "Registry",
     "Retry",
     "RunResult",
+    "SessionFork",
+    "SessionView",
     "TaskContext",
     "TaskLimits",
+    "TaskSession",
     "TaskSpec",
     "Terminal",
     "Usage",

@@ -24,10 +24,10 @@ from dagbok.events.run.values import FailurePolicy, Pinned
 from dagbok.events.specs import TaskSpec
 from dagbok.library_logs import log_as_library
 from dagbok.limiting import raising_command
-from dagbok.looking import Looking
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 from dagbok.projections.task_graph.state import CLOSED_RUN
 from dagbok.results import RunResult, unserved_keys, waiting_pools
+from dagbok.sessions import Sessions
 from dagbok.starting import start_command
 from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SESSION_S: Final = 10.0
 
 
-class Dagbok(Looking):
+class Dagbok(Sessions):
     """A handle on the runs of a log. Make one with `embedded` (a data folder) or `connect` (Apache Kafka), and use it
     within its block, in its event loop: else its coroutines raise `InvalidInput` (`usage`).
 

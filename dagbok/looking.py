@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -69,7 +69,7 @@ class Looking(Steering):
 
     async def events(
         self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, after: int = 0
-    ) -> AsyncIterator[RunEvent]:
+    ) -> AsyncGenerator[RunEvent, None]:
         """The events of a run with a number above `after`, each once and in order: those that are there, then what
         follows, until the run is settled (see `wait`).
 

@@ -80,6 +80,10 @@ def digest(value: object) -> str:
     return sha256(canonical(value)).hexdigest()
 
 
+SHA256: Final = re.compile("[0-9a-f]{64}")
+"""A SHA-256 as it is written everywhere: in hex."""
+
+
 def sha256_hex(data: bytes) -> str:
     """SHA-256 of bytes, 64 hex digits."""
     return sha256(data).hexdigest()

@@ -109,14 +109,23 @@ class Problem(msgspec.Struct, frozen=True, gc=False):
     note: str = ""
 
 
+class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
+    """The session that an attempt goes on with: what its worker put down after `turn`, in parts."""
+
+    turn: int
+    digest: str
+    parts: tuple[ArtifactRef, ...]
+
+
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt offered to a pool, derived from a confirmed commit. It may be lost or come twice: the claim decides.
 
     `opened_at` is the commit that opened the attempt (partition, offset). `inputs` are the published artifacts of the
     dependencies; `renamed` has those that stand in for one that the spec names (by that name); `problem` is what went
-    wrong before. In phase `integrate`, `composition` is what the children are to make up together. A review has what it
-    judges: `candidate` with `outputs`, or a `proposal`; `subject`, the hashes that its report must
-    name; and `pin`, the verifier that the run is bound to: who has another does not serve it.
+    wrong before; `session` is what the worker put down last. In phase `integrate`, `composition` is what the children
+    are to make up together. A review has what it judges: `candidate` with `outputs`, or a `proposal`; `subject`, the
+    hashes that its report must name; and `pin`, the verifier that the run is bound to: who has another does not serve
+    it.
 
     `claim_first`: it was sent before and nobody claimed it. Whoever took it may have died of it, and only a death under
     a claim counts: so it is claimed before it runs, whatever its worker is declared to be."""
@@ -146,6 +155,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     proposal: Decompose | None = None
     subject: tuple[str, ...] = ()
     pin: VerifierPin | None = None
+    session: SessionParts | None = None
     claim_first: bool = False
 
 

@@ -13,8 +13,8 @@ from dagbok.events.canonical import sha256_hex
 from dagbok.events.commit import split_value
 from dagbok.events.errors import ArtifactDamaged, LogCorrupt
 from dagbok.events.log.port import EVENTS, Log
-from dagbok.events.run.events import CandidateSubmitted, Event
-from dagbok.events.run.values import ArtifactRef
+from dagbok.events.run.events import CandidateSubmitted, Event, SessionSuspended
+from dagbok.events.run.values import ArtifactItem, ArtifactRef
 
 LARGE_BYTES: Final = 256 * 1024
 """Commits of which so many bytes are decoded are kept for the next who asks."""
@@ -96,6 +96,13 @@ def is_proven(ref: ArtifactRef, data: bytes) -> bool:
     return len(data) == ref.size_bytes and sha256_hex(data) == ref.sha256
 
 
+def carried(event: Event) -> tuple[ArtifactItem, ...]:
+    """What an event hands over, its bytes inline or in the store: `Place.item` counts these."""
+    if isinstance(event, CandidateSubmitted):
+        return event.artifacts
+    return (event.part,) if isinstance(event, SessionSuspended) else ()
+
+
 def inline_bytes(log: Log, ref: ArtifactRef) -> bytes:
     """The bytes of an artifact that stands inside an event, proven by hash and length (blocking).
 
@@ -104,8 +111,8 @@ def inline_bytes(log: Log, ref: ArtifactRef) -> bytes:
     place = ref.place
     if place is None:
         raise ValueError(f"artifact {ref.name} is not in the log")
-    event = events_at(log, place.partition, place.offset)[place.event]
-    data = event.artifacts[place.item].inline if isinstance(event, CandidateSubmitted) else None
+    items = carried(events_at(log, place.partition, place.offset)[place.event])
+    data = items[place.item].inline if place.item < len(items) else None
     if data is None or not is_proven(ref, data):
         raise ArtifactDamaged(f"artifact {ref.name} is not at {place.partition}:{place.offset} any more")
     return data

@@ -17,6 +17,8 @@ from dagbok.events.run.values import VerdictWord
 from dagbok.events.when import When
 from dagbok.events.written import TITLE, JsonValue, Key, TaskId, Written
 
+Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
 
 class Usage(Written, title=TITLE + "Usage"):
     """What an attempt used, as its worker counts it: `tokens`, and `cost` as a decimal number in the currency of
@@ -42,6 +44,18 @@ class TaskLimits(Written, title=TITLE + "TaskLimits"):
     context_artifacts: Integer | None = Field(default=None, gt=0, le=MAX_COUNT)
 
 
+class SessionFork(Written, title=TITLE + "SessionFork"):
+    """The session of a task as it was put down after `turn`, for another task to go on with. `Dagbok.fork`
+    makes one; the two sessions have nothing to do with each other from then on."""
+
+    run: TaskId
+    task: TaskId
+    turn: Integer = Field(gt=0)
+    digest: Sha256
+    sha256: Sha256
+    size_bytes: Integer = Field(gt=0)
+
+
 class TaskSpec(Written, title=TITLE + "TaskSpec"):
     """One task: what is to be done (`goal`, `inputs`), by whom (`worker`), and who says that it is done (`verifier`).
 
@@ -58,6 +72,7 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
     - `child_verifiers`: the only verifiers that tasks created below this one may name; none: those of the task that
       created it, and without any list none that gives a weaker assurance than the verifier of the parent.
     - `limits`: what an attempt may use, see `TaskLimits`.
+    - `session`: what the worker goes on with, see `SessionFork`; none: it begins anew.
     - `id`: unique in the run; none: derived.
     """
 
@@ -77,6 +92,7 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
     max_attempts: Integer | None = Field(default=None, gt=0, le=1000)
     child_verifiers: tuple[Key, ...] | None = None
     limits: TaskLimits | None = None
+    session: SessionFork | None = None
 
     @field_validator("depends_on")
     @classmethod

@@ -9,7 +9,6 @@ from functools import partial
 import structlog
 
 from dagbok.agents.faultpoints import DISPATCH_TAKEN, FUNCTION_BEGINS, FUNCTION_DONE, RESULT_ENCODED, reach
-from dagbok.agents.patience import Patience
 from dagbok.agents.tracing.switch import Around, around_attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.context import Candidate, TaskContext
@@ -21,17 +20,16 @@ from dagbok.agents.workers.holdings import Holdings
 from dagbok.agents.workers.outbox import OnAnswer
 from dagbok.agents.workers.reader import ArtifactReader, scope_of
 from dagbok.agents.workers.retry import retry_after_ms
+from dagbok.agents.workers.storing import stored
+from dagbok.agents.workers.suspending import session_of
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer, Dispatch
-from dagbok.events.errors import StorageFailed
 from dagbok.events.run.amounts import plus
 from dagbok.events.run.commands import FailAttempt, RunCommand, SubmitOutcome, SubmitVerdict
-from dagbok.events.run.values import Decompose, Failure, OutcomeData
+from dagbok.events.run.values import Decompose, Failure
 from dagbok.events.specs import Outcome
 
 logger = structlog.get_logger(__name__)
-
-STORE_PAUSE_S = 0.5
 
 Body = Callable[[Held, str], Awaitable[RunCommand]]
 """Does the attempt and gives the command that ends it; the text is the id that the command will have."""
@@ -75,6 +73,7 @@ class Attempts:
         if held is None:
             return
         held.task = asyncio.current_task()
+        context.session = session_of(held, self._holdings, self._reader)
         reach(DISPATCH_TAKEN)
         try:
             if claim_first and not await self._holdings.claim(held):
@@ -115,26 +114,11 @@ class Attempts:
         outcome = await self._calls.call(definition, held.context)
         reach(FUNCTION_DONE)
         encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
-        encoded = await self._stored(held, encode, is_large=_is_large(outcome))
+        encoded = await stored(self._holdings, held, encode, is_large=_is_large(outcome))
         if isinstance(encoded, Decompose):
             warn_of_idle_conditions(encoded.tasks, run=dispatch.run, task=dispatch.task)
         usage = plus(encode_usage(outcome), held.context.used)
         return SubmitOutcome(dispatch.task, dispatch.epoch, held.claim, dispatch.input_hash, encoded, usage)
-
-    async def _stored(self, held: Held, encode: Callable[[], OutcomeData], *, is_large: bool) -> OutcomeData:
-        """The outcome, its large artifacts stored. A full disk is no failure of the task."""
-        patience = Patience()
-        while True:
-            try:
-                # Storing waits for the disk, and 10,000 tasks take tens of milliseconds: not on the event loop.
-                return await asyncio.to_thread(encode) if is_large else encode()
-            except StorageFailed as error:
-                try:
-                    patience.bear(error)
-                except StorageFailed as failure:
-                    self._holdings.give_up(held, failure)
-                    raise
-            await asyncio.sleep(STORE_PAUSE_S)
 
     async def _verdict(self, definition: Verifier, held: Held, command_id: str) -> RunCommand:
         dispatch = held.dispatch

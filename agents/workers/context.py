@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 import orjson
 
+from dagbok.agents.workers.sessions.memory import session_in_memory
 from dagbok.agents.workers.views import Artifacts, ArtifactView, Dependencies, ReadArtifact
 from dagbok.events.envelope import Dispatch, Problem
 from dagbok.events.run.amounts import plus
 from dagbok.events.run.values import SecurityContext, Spec, Usage
-from dagbok.events.specs import TaskLimits, TaskSpec
+from dagbok.events.specs import SessionFork, TaskLimits, TaskSpec
 from dagbok.events.specs import Usage as WrittenUsage
 from dagbok.events.when import When, written_as
 
@@ -31,12 +32,14 @@ class TaskContext:
     - `composition`: in phase `integrate`, the composition contract of the decomposition.
     - `problem`, `diagnostics`: what went wrong before, if anything.
     - `attempt`: 1 for the first try, one more after each failure; `epoch`: grows with every attempt of any kind.
+    - `session`: what this task keeps from turn to turn and from attempt to attempt (`TaskSession`).
     - `cancelled`: true once nobody wants the result any more; look at it in long loops.
     """
 
     def __init__(self, dispatch: Dispatch, read: ReadArtifact) -> None:
         self._dispatch, self._read = dispatch, read
         self._used = Usage()
+        self.session = session_in_memory()
         self.cancelled = False
 
     def use(self, *, tokens: int = 0, cost: Decimal | int | str = "0") -> None:
@@ -191,7 +194,7 @@ def _as_written(spec: Spec) -> TaskSpec:
     for condition in spec.when:
         conditions.setdefault(condition.task, []).append(written_as(condition))
     edges = [edge for dep in spec.depends_on for edge in conditions.get(dep, [dep])]
-    limits = spec.limits
+    limits, session = spec.limits, spec.session
     return TaskSpec.model_construct(
         id=spec.id,
         goal=spec.goal,
@@ -209,4 +212,5 @@ def _as_written(spec: Spec) -> TaskSpec:
         max_attempts=spec.max_attempts,
         child_verifiers=spec.child_verifiers,
         limits=None if limits is None else TaskLimits.model_construct(**msgspec.structs.asdict(limits)),
+        session=None if session is None else SessionFork.model_construct(**msgspec.structs.asdict(session)),
     )

@@ -62,6 +62,7 @@ def encode_spec(spec: TaskSpec, *, derived_id: str, pool: str) -> Spec:
         when=tuple([edge.condition for edge in spec.depends_on if isinstance(edge, When)]),
         child_verifiers=spec.child_verifiers,
         limits=None if spec.limits is None else _limits(spec.limits),
+        session=None if spec.session is None else values.SessionSeed(**dict(spec.session)),
     )
 
 

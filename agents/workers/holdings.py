@@ -98,6 +98,13 @@ class Holdings:
             self._on_settled(held.dispatch)
         return answer.accepted and held.stopped is None
 
+    async def tell(self, held: Held, command: RunCommand) -> Answer:
+        """Send something of a running attempt; the answer, which does not say *retry*."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        envelope = self._command(held.dispatch, command, self.next_id())
+        self._outbox.send(envelope, lambda found: None if answer.done() else answer.set_result(found))
+        return await answer
+
     def claim_beside(self, held: Held) -> None:
         """Append the claim of an attempt that runs already; a refusal stops it."""
         held.claiming = True

@@ -15,6 +15,7 @@ from dagbok.cli.limit_options import LimitOptions
 from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
 from dagbok.cli.projections import add_to as add_projections
 from dagbok.cli.roles import add_to as add_roles
+from dagbok.cli.session import add_to as add_session
 from dagbok.cli.steer import add_to as add_steering
 from dagbok.cli.topics import add_to as add_topics
 from dagbok.cli.trace import trace
@@ -62,6 +63,7 @@ def build() -> App:
         app.command(look, group=LOOK)
     app.command(_artifact_app())
     add_steering(app)
+    add_session(app, LOOK)
     add_letters(app, LOOK)
     add_roles(app, SERVE)
     add_topics(app, SERVE)

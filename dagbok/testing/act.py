@@ -6,6 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from dagbok.agents.scheduler.decide.judges import judge_of
+from dagbok.events.canonical import sha256_hex
 from dagbok.events.run.amounts import NOTHING
 from dagbok.events.run.commands import (
     FailAttempt,
@@ -14,9 +15,10 @@ from dagbok.events.run.commands import (
     StartAttempt,
     SubmitOutcome,
     SubmitVerdict,
+    SuspendSession,
     TimerKind,
 )
-from dagbok.events.run.values import NULL, Claim, Failure, OutcomeData, Report, Usage, VerdictWord
+from dagbok.events.run.values import NULL, ArtifactItem, Claim, Failure, OutcomeData, Report, Usage, VerdictWord
 from dagbok.projections.task_graph.state import RunState
 from dagbok.testing.make import CLAIM
 
@@ -31,6 +33,7 @@ __all__ = [
     "start_attempt",
     "submit_outcome",
     "submit_verdict",
+    "suspend_session",
 ]
 
 
@@ -87,6 +90,16 @@ def submit_verdict(
     """What the verifier of the present review says: a word, or a whole report."""
     said = verdict if isinstance(verdict, Report) else report(run, task, verdict)
     return SubmitVerdict(task, run.tasks[task].epoch, claim or holder(run, task), said, usage)
+
+
+def suspend_session(
+    run: RunState, task: str, part: bytes, *, keep: int = 0, turn: int | None = None, claim: Claim | None = None
+) -> SuspendSession:
+    """The worker of the present attempt puts its session down, behind the turn that is there unless told otherwise."""
+    node = run.tasks[task]
+    follows = 1 if node.session is None else node.session.turn + 1
+    item = ArtifactItem("session", sha256_hex(part), len(part), "application/json", part)
+    return SuspendSession(task, node.epoch, claim or holder(run, task), turn or follows, item, keep)
 
 
 def fail_attempt(

@@ -10,6 +10,7 @@ import msgspec
 
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.encode import encode_outcome, encode_spec
+from dagbok.agents.workers.sessions.memory import session_in_memory
 from dagbok.events.canonical import Json, canonical, sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Dispatch, Input, Problem
@@ -32,6 +33,7 @@ def context(
     dependencies: Mapping[str, Content | Artifact | Outcome] | None = None,
     phase: Phase = "solve",
     composition: Json = None,
+    session: Json = None,
     diagnostics: Json = None,
     problem: Problem | None = None,
     attempt: int | None = None,
@@ -51,7 +53,7 @@ def context(
     published: a JSON value or bytes (its artifact `result`), an `Artifact`, or the `Outcome` of its worker with all
     artifacts. Nothing else can be read, as in a run. `diagnostics`: what the verifier said of the candidate before;
     `problem`: instead, all that went wrong before. `attempt`: 1, or 2 when something went wrong before; `epoch`: the
-    same as `attempt`.
+    same as `attempt`. `session`: what the worker put down before, in an earlier attempt.
 
     Raises `InvalidInput` for a value that no run would take (`invalid_spec`, `invalid_outcome`), for a dependency whose
     outcome is no candidate, and when both `diagnostics` and `problem` are given (`usage`).
@@ -80,6 +82,7 @@ def context(
         problem=problem,
     )
     made = TaskContext(offered, memory.read)
+    made.session = session_in_memory(session)
     made.cancelled = cancelled
     return made
 

@@ -128,6 +128,20 @@ class Scenario(msgspec.Struct, frozen=True):
         """When the present attempt, of a worker or a verifier, fails."""
         return self.when(act.fail_attempt(self.state, task, failed or failure(), claim=claim, usage=usage), id=id)
 
+    def suspends(
+        self,
+        task: str,
+        part: bytes = b"{}",
+        *,
+        keep: int = 0,
+        turn: int | None = None,
+        claim: Claim | None = None,
+        id: str | None = None,
+    ) -> Scenario:
+        """When the worker of the present attempt puts its session down, behind the present turn unless told
+        otherwise."""
+        return self.when(act.suspend_session(self.state, task, part, keep=keep, turn=turn, claim=claim), id=id)
+
     def releases(
         self, task: str, *, claim: Claim | None = None, usage: Usage = NOTHING, id: str | None = None
     ) -> Scenario:

@@ -11,6 +11,7 @@ from typing import ClassVar, Final, Literal
 import msgspec
 
 from dagbok.events.run.values import (
+    ArtifactItem,
     Claim,
     Failure,
     FailurePolicy,
@@ -146,6 +147,19 @@ class SubmitOutcome(RunCommand, frozen=True):
     usage: Usage = Usage()
 
 
+class SuspendSession(RunCommand, frozen=True):
+    """Put down the session of a task after a turn, in a running attempt. Its first `keep` parts stay, `part` follows
+    them in place of all others. `turn` is one more than that of the session as it is: whoever has an older one is
+    refused."""
+
+    task: str
+    epoch: int
+    claim: Claim
+    turn: int
+    part: ArtifactItem
+    keep: int = 0
+
+
 class FailAttempt(RunCommand, frozen=True):
     """The attempt failed; the cause is kept. `retry_after_ms`: before this is over there is no other attempt; the
     backoff comes on top. What is above a day counts as a day, what is below zero as zero."""
@@ -238,6 +252,7 @@ RUN_COMMANDS: dict[str, type[RunCommand]] = {
         CancelTask,
         StartAttempt,
         RenewLeases,
+        SuspendSession,
         SubmitOutcome,
         FailAttempt,
         ReleaseAttempt,

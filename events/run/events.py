@@ -38,6 +38,7 @@ from dagbok.events.run.run_events import (
     RunStarted,
     RunSucceeded,
 )
+from dagbok.events.run.session_events import SessionResumed, SessionSuspended
 from dagbok.events.run.task_events import (
     TaskBackedOff,
     TaskBlocked,
@@ -78,6 +79,8 @@ EVENTS: dict[str, type[Event]] = {
         DecompositionAccepted,
         DecompositionRefused,
         VerdictRecorded,
+        SessionSuspended,
+        SessionResumed,
         TaskVerified,
         TaskBackedOff,
         TaskBlocked,
@@ -121,6 +124,8 @@ __all__ = [
     "RunResumed",
     "RunStarted",
     "RunSucceeded",
+    "SessionResumed",
+    "SessionSuspended",
     "TaskBackedOff",
     "TaskBlocked",
     "TaskCancelled",

@@ -51,6 +51,18 @@ class TaskLimits(Value, frozen=True):
     context_artifacts: int | None = None
 
 
+class SessionSeed(Value, frozen=True):
+    """The session that a task begins with: that of a task, in whichever run, as it was put down after `turn` under the
+    name `digest`. Its content lies in the artifact store, in one part."""
+
+    run: str
+    task: str
+    turn: int
+    digest: str
+    sha256: str
+    size_bytes: int
+
+
 class Spec(Value, frozen=True):
     """A task as the log keeps it: made once from a `TaskSpec`, never changed. `goal`, `contract`, `inputs` and
     `metadata` are payload: canonical JSON that deciders and folds never look into.
@@ -75,6 +87,7 @@ class Spec(Value, frozen=True):
     when: tuple[Condition, ...] = ()
     child_verifiers: tuple[str, ...] | None = None
     limits: TaskLimits | None = None
+    session: SessionSeed | None = None
 
 
 class SpecEntry(Value, frozen=True):

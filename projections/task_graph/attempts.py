@@ -5,9 +5,9 @@ from __future__ import annotations
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.run import events as e
 from dagbok.events.run.amounts import plus
-from dagbok.events.run.values import ArtifactItem, ArtifactRef, Place, Usage
+from dagbok.events.run.values import Usage
 from dagbok.projections.task_graph.nodes import ask_review, end_attempt, make_ready, open_attempt, set_status
-from dagbok.projections.task_graph.shared import shared
+from dagbok.projections.task_graph.refs import staged_ref
 from dagbok.projections.task_graph.state import At, Attempt, ProblemRef, RunState, Staged, TaskNode
 
 
@@ -88,7 +88,7 @@ def candidate_submitted(run: RunState, event: e.CandidateSubmitted, at: At) -> N
         kind="candidate",
         phase=attempt.phase,
         subject=event.subject,
-        artifacts=tuple(_ref(item, at, index) for index, item in enumerate(event.artifacts)),
+        artifacts=tuple(staged_ref(item, at, index) for index, item in enumerate(event.artifacts)),
         outputs=event.outputs.copy(),  # decoded from the log, it is a view that would keep the whole commit
         place=(at.offset, at.index),
     )
@@ -160,8 +160,3 @@ def _present(run: RunState, task: str) -> tuple[TaskNode, Attempt]:
     if node.attempt is None:
         raise LookupError(f"task {task} of run {run.run} has no attempt")
     return node, node.attempt
-
-
-def _ref(item: ArtifactItem, at: At, index: int) -> ArtifactRef:
-    place = None if item.inline is None else Place(at.partition, at.offset, at.index, index)
-    return ArtifactRef(shared(item.name), item.sha256, item.size_bytes, shared(item.media_type), place)

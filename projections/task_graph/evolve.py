@@ -1,7 +1,8 @@
 """How events change the state of a run: `evolve(run, event, at)`.
 
 Events are written by `agents/scheduler/decide/`; the state is in `state.py`. No clock, no random, no I/O, and no
-payload is looked into. The folds stand by subject in `lifecycle.py`, `graph.py`, `attempts.py` and `outcomes.py`.
+payload is looked into. The folds stand by subject in `lifecycle.py`, `graph.py`, `attempts.py`, `sessions.py` and
+`outcomes.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dagbok.events.run import events as e
-from dagbok.projections.task_graph import attempts, graph, lifecycle, outcomes
+from dagbok.projections.task_graph import attempts, graph, lifecycle, outcomes, sessions
 from dagbok.projections.task_graph.state import At, RunState
 
 
@@ -20,7 +21,7 @@ def evolve(run: RunState, event: e.Event, at: At) -> None:
 
 
 def _nothing(run: RunState, event: e.Event, at: At) -> None:
-    """A refused or repeated command leaves the graph as it is."""
+    """A refused or repeated command leaves the run as it is, and so does who goes on with a session."""
 
 
 # Each fold takes the event type of its key; a mapping cannot say so, hence the one Any.
@@ -52,6 +53,8 @@ _FOLDS: dict[type[e.Event], Callable[[RunState, Any, At], None]] = {
     e.DecompositionProposed: attempts.decomposition_proposed,
     e.DecompositionRefused: attempts.decomposition_refused,
     e.VerdictRecorded: attempts.verdict_recorded,
+    e.SessionSuspended: sessions.session_suspended,
+    e.SessionResumed: _nothing,
     e.TaskBackedOff: outcomes.task_backed_off,
     e.TaskBlocked: outcomes.task_blocked,
     e.TaskUnblocked: outcomes.task_unblocked,

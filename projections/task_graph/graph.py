@@ -8,6 +8,7 @@ from dagbok.events.run import events as e
 from dagbok.events.run.amounts import plus
 from dagbok.events.run.values import SpecEntry
 from dagbok.projections.task_graph.nodes import drop_task, end_attempt, make_ready, set_status, wake
+from dagbok.projections.task_graph.sessions import begun
 from dagbok.projections.task_graph.state import At, RunState, TaskNode, TaskStatus
 
 
@@ -137,6 +138,7 @@ def _node(run: RunState, entry: SpecEntry, roots: frozenset[str]) -> TaskNode:
         conditions=entry.spec.when,
         root=parent is None and entry.spec.id in roots,
         supersedes=entry.supersedes,
+        session=begun(entry.spec),
     )
     run.tasks[node.id] = node
     run.counts["waiting"] = run.counts.get("waiting", 0) + 1

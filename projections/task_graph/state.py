@@ -108,6 +108,16 @@ class ProblemRef(msgspec.Struct, frozen=True, gc=False):
     hash: str
 
 
+class Session(msgspec.Struct, frozen=True, gc=False):
+    """What the worker of a task has put down last. `parts` together are its content, whose form only workers know;
+    `digest` names it with all that came before. `by`: the command that put it down, and the offset of its commit."""
+
+    turn: int
+    digest: str
+    parts: tuple[ArtifactRef, ...]
+    by: tuple[str, int]
+
+
 class TaskNode(msgspec.Struct, gc=False):
     """A task: its spec, its place in the graph, its counters, its present attempt, and what it published.
 
@@ -147,6 +157,7 @@ class TaskNode(msgspec.Struct, gc=False):
     root: bool = False
     published: tuple[ArtifactRef, ...] = ()
     outputs: msgspec.Raw = NULL
+    session: Session | None = None
     worked_by: tuple[str, int] = ("", -1)
     judged_by: tuple[str, int] = ("", -1)
 

@@ -9,7 +9,9 @@ import msgspec
 
 from dagbok.events.body import StoredEvent
 from dagbok.events.commit import Commit
-from dagbok.events.run.events import CandidateSubmitted, Event
+from dagbok.events.places import carried
+from dagbok.events.run.events import CandidateSubmitted, Event, SessionSuspended
+from dagbok.events.run.values import ArtifactItem
 from dagbok.projections.tables.rows import Row
 from dagbok.projections.tables.session import Session
 from dagbok.projections.views.view import Told
@@ -96,7 +98,14 @@ def _add(rows: list[JournalRow], commit: Commit, stored: Sequence[StoredEvent], 
 
 def _data(item: StoredEvent, event: Event) -> tuple[int, str]:
     """Version and JSON of an event. Without bytes to leave out they are those of the log."""
-    if type(event) is not CandidateSubmitted or all(artifact.inline is None for artifact in event.artifacts):
+    if all(handed.inline is None for handed in carried(event)):
         return item.version, str(item.data, "utf-8")
-    artifacts = tuple([msgspec.structs.replace(artifact, inline=None) for artifact in event.artifacts])
-    return event.version, _encode(msgspec.structs.replace(event, artifacts=artifacts)).decode()
+    if isinstance(event, SessionSuspended):
+        event = msgspec.structs.replace(event, part=_without_bytes(event.part))
+    elif isinstance(event, CandidateSubmitted):
+        event = msgspec.structs.replace(event, artifacts=tuple(map(_without_bytes, event.artifacts)))
+    return event.version, _encode(event).decode()
+
+
+def _without_bytes(item: ArtifactItem) -> ArtifactItem:
+    return msgspec.structs.replace(item, inline=None)

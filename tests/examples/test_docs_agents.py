@@ -55,6 +55,18 @@ def test_each_way_to_bring_an_agent_runs_and_mends_its_first_answer(tmp_path: Pa
     assert len(stub.asked) == 2
 
 
+def test_a_conversation_is_put_down_turn_by_turn(tmp_path: Path) -> None:
+    (tmp_path / "converse.py").write_text(program("converse.py"))
+    command = [sys.executable, "-m", "dagbok", "run", "converse.py", "--json", "--data", "data"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    (artifact,) = json.loads(ran.stdout)["artifacts"]
+    assert json.loads(Path(artifact["path"]).read_text())[5] == "an answer to 'Who decides?' that knows 4 lines"
+
+
 def test_the_tools_of_an_agent_show_the_run(tmp_path: Path) -> None:
     (source,) = [block for block in PYTHON.findall(PAGE.read_text()) if "run_tools(" in block]
     (tmp_path / "tools.py").write_text(source)
@@ -68,4 +80,4 @@ def test_the_tools_of_an_agent_show_the_run(tmp_path: Path) -> None:
 
 def test_every_program_of_the_page_is_run_here() -> None:
     shown = re.findall(r"^# dagbok run (\S+)", "\n".join(PYTHON.findall(PAGE.read_text())), re.MULTILINE)
-    assert sorted(shown) == sorted(FILES)
+    assert sorted(shown) == sorted((*FILES, "converse.py"))

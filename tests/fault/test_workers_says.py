@@ -68,7 +68,7 @@ async def test_usage_is_kept_with_the_outcome(tmp_path: Path) -> None:
 
     async with hosted(tmp_path, spends, both) as dagbok:
         assert (await dagbok.run(spec("spends", verifier="both"))).succeeded
-        submitted = [event.usage for event in await events_of(dagbok, CandidateSubmitted)]  # type: ignore[attr-defined]
+        submitted = [event.usage for event in await events_of(dagbok, CandidateSubmitted)]
         (proposed,) = await events_of(dagbok, DecompositionProposed)
         assert isinstance(proposed, DecompositionProposed)
         assert proposed.usage == LoggedUsage(7, "0.25")

@@ -11,8 +11,9 @@ import msgspec
 from dagbok.events.canonical import Json
 from dagbok.projections.partition import PartitionState
 
-FORMAT: Final = 2
-"""The words that are written now: 1, the first ones; 2, with branches, repair, amendments and budgets."""
+FORMAT: Final = 3
+"""The words that are written now: 1, the first ones; 2, with branches, repair, amendments and budgets; 3, with
+sessions, and seals that say where their commit stands."""
 FOLDER: Final = Path(__file__).parent
 
 

@@ -18,7 +18,7 @@ from dagbok.events.envelope import Sender
 from dagbok.events.run import commands as c
 from dagbok.events.run.values import ArtifactItem, Candidate, Failure, Limits, SecurityContext, Usage
 from dagbok.testing import OTHER_CLAIM, act, blocked, candidate, decompose, failure, pin, start, task
-from tests.golden import grown
+from tests.golden import grown, sessions
 from tests.golden.files import FORMAT, log_file, state_file, state_text
 from tests.support.logbuilder import LogBuilder
 
@@ -134,7 +134,7 @@ def main() -> int:
     if log_file(FORMAT).exists():
         sys.stderr.write(f"{log_file(FORMAT).name} is there; a golden log is recorded once\n")
         return 1
-    log = {1: history, 2: grown.history}[FORMAT]()
+    log = {1: history, 2: grown.history, 3: sessions.history}[FORMAT]()
     lines = [_line(record.value) + "\n" for record in log.records]
     Path(log_file(FORMAT)).write_text("".join(lines), encoding="utf-8")
     Path(state_file(FORMAT)).write_text(state_text(log.state), encoding="utf-8")

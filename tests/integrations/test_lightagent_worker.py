@@ -94,7 +94,7 @@ async def test_free_text_to_the_end_fails_the_task_with_the_code_of_an_invalid_o
     agent = Scripted(lambda number: Answer("I did it!", usage={"total_tokens": 7}))
     async with hosted(tmp_path, lightagent_worker("agent", agent)) as dagbok:
         result = await dagbok.run(spec("agent", id="a"), limits=Limits(max_attempts=2, backoff_base_ms=1))
-        failed = [event for event in await events_of(dagbok, AttemptFailed) if isinstance(event, AttemptFailed)]
+        failed = await events_of(dagbok, AttemptFailed)
     assert (result.status, result.failed) == ("failed", {"a": "invalid_outcome"})
     assert [event.usage.tokens for event in failed] == [7, 7]
     assert len(agent.asked) == 2

@@ -9,7 +9,8 @@ import dagbok
 
 NAMES = {
     *("Artifact", "ArtifactView", "Artifacts", "Candidate", "Code", "Dagbok", "DagbokError", "Limits", "Outcome"),
-    *("Refused", "Registry", "Retry", "RunResult", "TaskContext", "TaskLimits", "TaskSpec", "Terminal", "Usage"),
+    *("Refused", "Registry", "Retry", "RunResult", "SessionFork", "SessionView", "TaskContext", "TaskLimits"),
+    *("TaskSession", "TaskSpec", "Terminal", "Usage"),
     *("Verdict", "Verifier", "When", "Worker", "verifier", "worker"),
 }
 

@@ -165,6 +165,24 @@ class Agents(Runs):
         self.gone += isinstance(command, c.ReportGone)
         self._send(command)
 
+    @precondition(lambda self: self._left())
+    @rule(random=randoms)
+    def a_session_is_gone_on_with(self, random: Random) -> None:
+        self._send(act.start_attempt(self.run_state, random.choice(self._left()).id))
+
+    def _left(self) -> list[TaskNode]:
+        """Tasks with a session whose attempt nobody has claimed yet."""
+        return [node for node in self.active() if node.session and node.attempt and node.attempt.claim is None]
+
+    @precondition(lambda self: self.active())
+    @rule(random=randoms, behind=st.sampled_from((0, 0, 0, 0, 1, -1)))
+    def a_worker_puts_its_session_down(self, random: Random, behind: int) -> None:
+        node = random.choice(self.active())
+        turn, parts = (0, 0) if node.session is None else (node.session.turn, len(node.session.parts))
+        part, keep = b"x" * random.choice((1, 300)), random.randint(0, parts)
+        claim = self._claim(node, random)
+        self._send(act.suspend_session(self.run_state, node.id, part, keep=keep, turn=turn + 1 + behind, claim=claim))
+
     @precondition(lambda self: any(node.attempt.claim for node in self.active()))
     @rule()
     def all_leases_are_renewed(self) -> None:

@@ -45,7 +45,8 @@ class Attempt:
 class Task:
     """What was said about a task. `told`: a status that somebody decided (verified, failed, blocked, backoff,
     cancelled, superseded); empty when it follows from edges, from what is staged, and from the attempt. `code`: of a
-    block or failure. `made`: how often the graph had changed when it was asked for what it returns."""
+    block or failure. `made`: how often the graph had changed when it was asked for what it returns. `session`: every
+    part that was put down."""
 
     spec: Spec
     order: int
@@ -68,6 +69,7 @@ class Task:
     composition: bytes = b"null"
     outputs: object = None
     artifacts: tuple[ArtifactItem, ...] = ()
+    session: tuple[ArtifactItem, ...] = ()
 
 
 @dataclass
@@ -209,6 +211,11 @@ class Model:
         if task.attempt is not None and task.attempt.claim is not None:
             self.spent = total(self.spent, task.attempt.reserved)
         task.attempt = None
+
+    def put_down(self, task: Task, part: ArtifactItem) -> None:
+        """A turn of its session is over."""
+        task.session += (part,)
+        self.artifact_bytes += part.size_bytes
 
     # The run.
 

@@ -63,6 +63,9 @@ class Checked:
         assert (node.deps, node.created_by) == (tuple(task.deps), task.parent)
         edges = [self.model.edge(task, dep, statuses[dep]) for dep in task.deps]
         assert (node.open_deps, node.wanted) == (edges.count("open"), "taken" in edges)
+        assert (0 if node.session is None else node.session.turn) == len(task.session)
+        last = None if node.session is None else node.session.parts[-1].sha256
+        assert last == (task.session[-1].sha256 if task.session else None)
         assert node.status not in ("blocked", "failed") or task.code
         assert (node.attempt is None) == (task.attempt is None)
         if node.attempt is not None and task.attempt is not None:

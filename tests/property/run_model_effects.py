@@ -15,9 +15,10 @@ from dagbok.events.run import commands as c
 from dagbok.events.run import events as e
 from dagbok.events.run.values import Blocked, Candidate, Decompose, OutcomeData
 from tests.property.run_model import CAN_GO_ON, FINAL, Attempt, Model, Task, amount, reservation, total
+from tests.property.run_model_attempts import renewed
 from tests.property.run_model_branch import doomed
 from tests.property.run_model_overtaken import check_spent
-from tests.property.run_model_rules import amended, breaches, renewed, with_named
+from tests.property.run_model_rules import amended, breaches, with_named
 
 SAYS_NOTHING_OF_THE_GRAPH = (c.PauseRun, c.CancelRun, c.StartAttempt, c.RenewLeases, c.RejectAttempt)
 REVIEW_AGAIN = ("verifier_error", "poison")
@@ -122,6 +123,8 @@ class _Effect:
             case c.RenewLeases():
                 for id, attempt in renewed(run, command, self.now_ms).items():
                     attempt.lease_until_ms = self.now_ms + run.tasks[id].spec.lease_ms
+            case c.SuspendSession():
+                run.put_down(run.tasks[command.task], command.part)
             case c.ReleaseAttempt() | c.FailAttempt() | c.SubmitOutcome() | c.SubmitVerdict():
                 task = run.tasks[command.task]
                 run.spent = total(run.spent, amount(command.usage))

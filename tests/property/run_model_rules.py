@@ -11,8 +11,9 @@ from decimal import Decimal
 import msgspec
 
 from dagbok.events.run import commands as c
-from dagbok.events.run.values import Claim, Decompose, Limits, Pinned, Report, Spec
-from tests.property.run_model import Attempt, Model, Task, total
+from dagbok.events.run.values import Decompose, Limits, Pinned, Spec
+from tests.property.run_model import Model, Task, total
+from tests.property.run_model_attempts import of_an_attempt, renewed
 from tests.property.run_model_policy import is_weaker, judges_below
 
 MENDS = (c.AmendRun, c.SetLimits, c.RetryTask, c.SupersedeTask)
@@ -148,62 +149,9 @@ def _of_agents(run: Model, command: c.RunCommand, now_ms: int) -> Iterator[str]:
             | c.SubmitVerdict()
             | c.FailAttempt()
             | c.ReleaseAttempt()
+            | c.SuspendSession()
         ):
-            yield from _of_an_attempt(run, command, now_ms)
-
-
-def renewed(run: Model, command: c.RenewLeases, now_ms: int) -> dict[str, Attempt]:
-    """The attempts whose lease holds on."""
-    found = {}
-    for renewal in command.renewals:
-        task = run.tasks.get(renewal.task)
-        attempt = None if task is None else task.attempt
-        if attempt is None or attempt.claim is None or attempt.epoch != renewal.epoch:
-            continue
-        if not _of_a_holder(attempt, renewal.claim, now_ms):
-            found[renewal.task] = attempt
-    return found
-
-
-AttemptCommand = c.StartAttempt | c.RejectAttempt | c.SubmitOutcome | c.SubmitVerdict | c.FailAttempt | c.ReleaseAttempt
-
-
-def _of_an_attempt(run: Model, command: AttemptCommand, now_ms: int) -> Iterator[str]:
-    task = run.tasks.get(command.task)
-    if task is None or task.attempt is None or task.attempt.epoch != command.epoch:
-        yield "not_found" if task is None else "stale_attempt"
-        return
-    attempt = task.attempt
-    match command:
-        case c.StartAttempt() | c.RejectAttempt():
-            if attempt.claim is not None:
-                yield "attempt_claimed"
-            elif isinstance(command, c.StartAttempt) and run.word == "paused":
-                yield "run_paused"
-            return
-        case c.SubmitOutcome(input_hash=input_hash):
-            if attempt.kind != "work":
-                yield "stale_attempt"
-            if attempt.input_hash != input_hash:
-                yield "version_conflict"
-        case c.SubmitVerdict(report=report):
-            if attempt.kind != "verify":
-                yield "stale_attempt"
-            elif not _is_bound(run, task, attempt, report):
-                yield "verdict_mismatch"
-    yield from _of_a_holder(attempt, command.claim, now_ms)
-
-
-def _of_a_holder(attempt: Attempt, claim: Claim, now_ms: int) -> set[str]:
-    held = attempt.claim is None or (attempt.claim == claim and now_ms < attempt.lease_until_ms)
-    return set() if held else {"lease_rejected"}
-
-
-def _is_bound(run: Model, task: Task, attempt: Attempt, report: Report) -> bool:
-    key = run.judge(task)
-    pin, kind = run.pinned.verifiers[key], "decomposition" if isinstance(task.staged, Decompose) else "candidate"
-    named = (report.kind, report.verifier, report.version, report.digest, report.assurance, report.input_hash)
-    return named == (kind, key, pin.version, pin.digest, pin.assurance, attempt.input_hash)
+            yield from of_an_attempt(run, command, now_ms)
 
 
 def _of_timers(run: Model, command: c.FireTimer, now_ms: int) -> Iterator[str]:

@@ -89,7 +89,7 @@ def test_the_machine_comes_past_everything() -> None:
     step says something of them all. A generator that loses one fails here. By seeds, since without them hypothesis runs
     the same examples each time where `CI` is set."""
     some = settings(max_examples=50, stateful_step_count=60, deadline=None, database=None, phases=(Phase.generate,))
-    for number in range(scale(12, 200)):
+    for number in range(scale(24, 200)):
         run_state_machine_as_test(seed(number)(Counted), settings=some)
         missing = Counted.seen.missing(rare=scale(0, 1) == 1)
         if not missing:

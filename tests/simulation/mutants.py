@@ -11,16 +11,16 @@ import pytest
 from dagbok.agents.scheduler import clockwork, decide, handle, outputs, owner
 from dagbok.agents.scheduler.answers import answer_of
 from dagbok.agents.scheduler.decide import attempts as decide_attempts
-from dagbok.agents.scheduler.decide import guards, outcomes, verdicts
+from dagbok.agents.scheduler.decide import guards, outcomes, sessions, verdicts
 from dagbok.agents.scheduler.decide.cause import By
-from dagbok.agents.scheduler.dispatch import dispatcher, lane
+from dagbok.agents.scheduler.dispatch import dispatcher, lane, message
 from dagbok.agents.workers import leases, outbox
 from dagbok.events import rule
 from dagbok.events.commit import Seal
 from dagbok.events.envelope import Answer
 from dagbok.events.log.port import EVENTS, Record
 from dagbok.events.run import events as e
-from dagbok.events.run.commands import SubmitVerdict
+from dagbok.events.run.commands import SubmitVerdict, SuspendSession
 from dagbok.events.run.values import AttemptKind, Claim
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.snapshots import dirty
@@ -156,6 +156,35 @@ def published_twice(patch: pytest.MonkeyPatch) -> None:
     deciders: dict[type, object] = dict(decide._DECIDERS)
     deciders[SubmitVerdict] = twice
     patch.setattr(decide, "_DECIDERS", deciders)
+
+
+def sessions_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """The next attempt is not handed the session, and whatever turn it begins with counts."""
+    patch.setattr(message, "_session", lambda node: None)
+
+    def any_turn(run: RunState, command: SuspendSession, by: By) -> Iterator[e.Event]:
+        session = run.tasks[command.task].session
+        turn = 1 if session is None else session.turn + 1
+        return sessions.suspend(run, msgspec.structs.replace(command, turn=turn, keep=0), by)
+
+    deciders: dict[type, object] = dict(decide._DECIDERS)
+    deciders[SuspendSession] = any_turn
+    patch.setattr(decide, "_DECIDERS", deciders)
+
+
+def sessions_of_anybody(patch: pytest.MonkeyPatch) -> None:
+    """Who held an attempt once may put its session down."""
+
+    def held(
+        run: RunState, task: str, epoch: int, claim: Claim, by: By, kind: AttemptKind | None = None
+    ) -> tuple[TaskNode, Attempt]:
+        node = run.tasks[task]
+        if node.attempt is None or node.attempt.kind != "work" or node.attempt.claim is None:
+            return guards.held_attempt(run, task, epoch, claim, by, kind)
+        return node, node.attempt
+
+    patch.setattr(sessions, "held_attempt", held)
+    patch.setattr(sessions, "_checked", lambda run, node, command: 0)
 
 
 def answers_made_up(patch: pytest.MonkeyPatch) -> None:

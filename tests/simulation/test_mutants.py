@@ -32,6 +32,8 @@ BROKEN: list[tuple[Mutant, Faults, set[str]]] = [
     (mutants.repeats_decided_anew, Faults(), {"client commands once"}),
     (mutants.answers_made_up, Faults(), {"answers are true"}),
     (mutants.published_twice, Faults(), {"attempts", "processes"}),
+    (mutants.sessions_forgotten, Faults(), {"sessions"}),
+    (mutants.sessions_of_anybody, STALE, {"sessions"}),
     (mutants.snapshots_that_forget, Faults(), {"log", "equal folds", "processes"}),
     (mutants.batches_written_twice, Faults(), {"processes", "tables equal a rebuild", "liveness"}),
 ]

@@ -121,6 +121,14 @@ ATTEMPTS: Final[dict[str, tuple[Callable[[RunState], c.RunCommand], tuple[str, .
         lambda run: act.fail_attempt(run, "a", failure(), claim=OTHER_CLAIM),
         (STALE, STALE, DONE, REJECTED, DONE, REJECTED, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
     ),
+    "session": (
+        lambda run: act.suspend_session(run, "a", b"x", claim=CLAIM),
+        (STALE, STALE, REJECTED, DONE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
+    ),
+    "session by another": (
+        lambda run: act.suspend_session(run, "a", b"x", claim=OTHER_CLAIM),
+        (STALE, STALE, REJECTED, REJECTED, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),
+    ),
     "release": (
         lambda run: act.release_attempt(run, "a", claim=CLAIM),
         (STALE, STALE, DONE, DONE, DONE, DONE, STALE, STALE, STALE, STALE, STALE, STALE, STALE, STALE),

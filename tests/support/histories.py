@@ -151,6 +151,9 @@ class _History:
             return command
         if attempt.kind == "verify":
             return self._verdict(run, node, claim)
+        if attempt.claim is not None and random.random() < 0.25:
+            parts = () if node.session is None else node.session.parts
+            return act.suspend_session(run, node.id, b"x" * random.randrange(1, 60), keep=random.randint(0, len(parts)))
         return act.submit_outcome(run, node.id, self.values.outcome(run, node), claim=claim, usage=usage)
 
     def _verdict(self, run: RunState, node: TaskNode, claim: Claim) -> c.RunCommand:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from dagbok import Dagbok, TaskSpec, Verifier, Worker, verifier
 from dagbok.agents.workers.context import Candidate, TaskContext
@@ -13,6 +14,7 @@ from dagbok.events.run.events import Event
 from tests.support.audit import check_decided, effective_events
 
 TIMEOUT_S = 30.0
+E = TypeVar("E", bound=Event)
 
 
 @verifier("yes", version="1")
@@ -28,13 +30,12 @@ async def hosted(folder: Path, *definitions: Worker | Verifier) -> AsyncIterator
         yield dagbok
         await check_decided(dagbok.host.log)
 
-
 def spec(worker: str, *, verifier: str = "yes", id: str | None = None, **more: object) -> TaskSpec:
     """A task for `worker`."""
     return TaskSpec.model_validate({"goal": "do it", "worker": worker, "verifier": verifier, "id": id, **more})
 
 
-async def events_of(dagbok: Dagbok, kind: type[Event]) -> list[Event]:
+async def events_of(dagbok: Dagbok, kind: type[E]) -> list[E]:
     """Every event of a kind that counts."""
     return [event for _, event in await effective_events(dagbok.host.log) if isinstance(event, kind)]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dagbok.agents.scheduler.decide import amendments, attempts, outcomes, repair, runs, timers, verdicts
+from dagbok.agents.scheduler.decide import amendments, attempts, outcomes, repair, runs, sessions, timers, verdicts
 from dagbok.agents.scheduler.decide.cause import By, Repeated
 from dagbok.events.run import commands as c
 from dagbok.events.run.events import Event
@@ -47,6 +47,7 @@ _DECIDERS: dict[type[c.RunCommand], Callable[[RunState, Any, By], Iterator[Event
     c.RenewLeases: attempts.renew,
     c.ReleaseAttempt: attempts.release,
     c.RejectAttempt: attempts.reject,
+    c.SuspendSession: sessions.suspend,
     c.FailAttempt: attempts.fail,
     c.SubmitOutcome: outcomes.submit,
     c.SubmitVerdict: verdicts.submit,

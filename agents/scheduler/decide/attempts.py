@@ -11,6 +11,7 @@ from dagbok.agents.scheduler.decide.guards import check_claim, held_attempt, pre
 from dagbok.agents.scheduler.decide.payload import check_usage
 from dagbok.agents.scheduler.decide.proceed import proceed
 from dagbok.agents.scheduler.decide.retry import retry_review, retry_work
+from dagbok.agents.scheduler.decide.sessions import resume
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run.commands import FailAttempt, RejectAttempt, ReleaseAttempt, RenewLeases, StartAttempt
@@ -47,6 +48,8 @@ def start(run: RunState, command: StartAttempt, by: By) -> Iterator[Event]:
         timeout_at_ms=None if timeout_ms is None else by.now_ms + timeout_ms,
         reply_to=command.reply_to,
     )
+    if attempt.kind == "work":
+        yield from resume(node, command.epoch)
 
 
 def renew(run: RunState, command: RenewLeases, by: By) -> Iterator[Event]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -14,7 +13,7 @@ from dagbok.agents.scheduler.decide.guards import held_attempt
 from dagbok.agents.scheduler.decide.judges import decomposition_judge
 from dagbok.agents.scheduler.decide.payload import MAX_NUMBER, canonical_payload, check_usage
 from dagbok.agents.scheduler.decide.proceed import proceed
-from dagbok.events.canonical import sha256_hex
+from dagbok.events.canonical import SHA256, sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.run.commands import SubmitOutcome
@@ -24,7 +23,6 @@ from dagbok.projections.task_graph.state import Attempt, RunState, TaskNode
 
 MAX_REASON_CHARS = 4_000
 MAX_NAME_CHARS = 256
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def submit(run: RunState, command: SubmitOutcome, by: By) -> Iterator[Event]:
@@ -117,18 +115,19 @@ def _checked(candidate: Candidate) -> msgspec.Raw:
     if len({item.name for item in candidate.artifacts}) < len(candidate.artifacts):
         raise Refused(Code.INVALID_OUTCOME, "the artifacts of a candidate have different names")
     for item in candidate.artifacts:
-        _check_item(item)
+        check_item(item)
     outputs = canonical_payload("outputs", candidate.outputs)
     if len(bytes(outputs)) > MAX_INLINE_BYTES:
         raise Refused(Code.TOO_LARGE, f"outputs of {len(bytes(outputs))} bytes, at most {MAX_INLINE_BYTES}")
     return outputs
 
 
-def _check_item(item: ArtifactItem) -> None:
+def check_item(item: ArtifactItem) -> None:
+    """Raises `Refused` for bytes that are not what they say they are."""
     if not item.name.strip() or len(item.name) > MAX_NAME_CHARS:
         raise Refused(Code.INVALID_OUTCOME, f"the name of an artifact is blank or longer than {MAX_NAME_CHARS}")
     if item.inline is None:
-        if not _SHA256.fullmatch(item.sha256) or not 0 <= item.size_bytes <= MAX_NUMBER:
+        if not SHA256.fullmatch(item.sha256) or not 0 <= item.size_bytes <= MAX_NUMBER:
             raise Refused(Code.ARTIFACT_INTEGRITY, f"artifact {item.name!r} has no valid hash or size")
         return
     if len(item.inline) > MAX_INLINE_BYTES:

@@ -9,11 +9,11 @@ import msgspec
 
 from dagbok.agents.scheduler.decide.conditions import check_conditions
 from dagbok.agents.scheduler.decide.payload import MAX_NUMBER, canonical_payload, is_cost
-from dagbok.events.canonical import sha256_hex
+from dagbok.events.canonical import SHA256, sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.ids import ID_PATTERN
-from dagbok.events.run.values import NULL, Condition, Pinned, Spec, SpecEntry, TaskLimits
+from dagbok.events.run.values import NULL, Condition, Pinned, SessionSeed, Spec, SpecEntry, TaskLimits
 from dagbok.projections.task_graph.shared import shared
 
 MAX_KEY_CHARS = 256
@@ -76,7 +76,16 @@ def _shape_problem(spec: Spec) -> str | None:
         return f"timeout, lease and attempts must be above zero and at most {MAX_NUMBER}"
     if abs(spec.priority) > MAX_PRIORITY:
         return f"the priority is not within {MAX_PRIORITY} of zero"
+    if spec.session is not None and not _is_session(spec.session):
+        return "its session is none that was ever put down"
     return None if spec.limits is None else _limits_problem(spec.limits)
+
+
+def _is_session(seed: SessionSeed) -> bool:
+    """Whether it can be one: nobody reads other runs here."""
+    hashes = SHA256.fullmatch(seed.digest) and SHA256.fullmatch(seed.sha256)
+    ids = ID_PATTERN.fullmatch(seed.run) and ID_PATTERN.fullmatch(seed.task)
+    return bool(hashes and ids) and 0 < seed.turn <= MAX_NUMBER and 0 < seed.size_bytes <= MAX_NUMBER
 
 
 def _limits_problem(limits: TaskLimits) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dagbok.agents.scheduler.dispatch.payloads import RecentPayloads
-from dagbok.events.envelope import Dispatch, Input, Problem
+from dagbok.events.envelope import Dispatch, Input, Problem, SessionParts
 from dagbok.events.log.port import Log
 from dagbok.events.places import events_at
 from dagbok.events.run import events as e
@@ -43,6 +43,7 @@ def build_dispatch(
         outputs=NULL if staged is None else staged.outputs,
         proposal=None if staged is None else staged.proposal,
         subject=() if staged is None else staged.subject,
+        session=None if review else _session(node),
         pin=run.bound().verifiers.get(key) if review else None,
     )
 
@@ -56,6 +57,11 @@ def _inputs(run: RunState, node: TaskNode, payloads: RecentPayloads) -> tuple[In
                 carried += len(inline)
             inputs.append(Input(dep, ref, inline))
     return tuple(inputs)
+
+
+def _session(node: TaskNode) -> SessionParts | None:
+    session = node.session
+    return None if session is None else SessionParts(turn=session.turn, digest=session.digest, parts=session.parts)
 
 
 def _renamed(node: TaskNode) -> dict[str, str]:

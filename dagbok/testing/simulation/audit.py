@@ -24,6 +24,7 @@ from dagbok.projections.snapshots.keeper import SnapshotKeeper
 from dagbok.results import result_of
 from dagbok.testing.simulation.attempts import AttemptAudit, Decision
 from dagbok.testing.simulation.history import said
+from dagbok.testing.simulation.sessions import SessionAudit
 from dagbok.testing.simulation.stations import PARTITION, Scheduler
 from dagbok.testing.simulation.tables import dump, rebuilt
 from dagbok.testing.simulation.violated import Violated
@@ -93,6 +94,7 @@ class Audit:
             self._decisions = self._wait(self._read())
             self._every_command_once()
             AttemptAudit(self._world, self._decisions).check()
+            SessionAudit(self._decisions, self._world.workload.is_session).check()
             self._outputs()
             self._clients()
             self._folds()

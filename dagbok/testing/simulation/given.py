@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
@@ -68,6 +69,10 @@ class GivenWorkload:
     def act(self, run: RunState, random: Random, *, calm: bool) -> RunCommand | None:
         """See `Workload.act`: nobody resolves anything, so a run that blocks stays so."""
         return ResumeRun() if run.status == "paused" else None
+
+    def is_session(self, before: Any, value: Any) -> bool:
+        """See `Workload.is_session`: only the functions themselves know."""
+        return True
 
     def check(self, result: RunResult) -> None:
         """See `Workload.check`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -63,6 +63,10 @@ class Workload(Protocol):
 
     def act(self, run: RunState, random: Random, *, calm: bool) -> RunCommand | None:
         """What a client does about a run, if anything. When it is `calm`, only what helps the run to an end."""
+        ...
+
+    def is_session(self, before: Any, value: Any) -> bool:
+        """Whether a worker may have put a value down behind the one before (none at first)."""
         ...
 
     def check(self, result: RunResult) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker, verifier, worker
@@ -24,6 +24,8 @@ from dagbok.testing.simulation.plan import Hands, RunPlan
 
 LEASE_S: Final = 6.0
 POISON: Final = "poison"
+TALKATIVE: Final = 0.4
+"""So many tasks have a worker that puts down its session."""
 LIMITS: Final = Limits(
     max_tasks=40,
     max_open=4,
@@ -56,7 +58,7 @@ class RandomWorkload:
         functions, registry = _Functions(seed, hands), Registry()
         definitions: list[Worker | Verifier] = [
             worker("work", concurrency=4)(functions.work),
-            worker("quick", pure=True)(functions.work),
+            worker("quick", pure=True)(functions.quick),
             verifier("check", version="1", judges="candidate")(functions.judge),
             verifier("judge", version="1", judges="decomposition")(functions.judge),
             verifier("both", version="1", judges=("candidate", "decomposition"), timeout_s=LEASE_S)(functions.judge),
@@ -72,6 +74,12 @@ class RandomWorkload:
         if calm:
             return _mend(run)
         return random.choice(ACTS)(run, random)
+
+    def is_session(self, before: Any, value: Any) -> bool:
+        """See `Workload.is_session`: every turn once, in order, of attempts that follow each other."""
+        numbers, epochs = [turn[0] for turn in value], [turn[1] for turn in value]
+        grew = value[: len(before or [])] == (before or [])
+        return grew and numbers == list(range(len(value))) and epochs == sorted(epochs)
 
     def check(self, result: RunResult) -> None:
         """Any end will do."""
@@ -122,6 +130,12 @@ class _Functions:
         self._seed, self._hands = seed, hands
 
     async def work(self, context: TaskContext) -> Outcome:
+        random = Random(f"{self._seed}/{context.run_id}/{context.task_id}")
+        if random.random() < TALKATIVE:
+            await self._talk(context, Random(f"{self._seed}/{context.epoch}").randrange(4))
+        return await self.quick(context)
+
+    async def quick(self, context: TaskContext) -> Outcome:
         random = Random(f"{self._seed}/{context.run_id}/{context.task_id}/{context.epoch}")
         await self._hands.linger(random, LEASE_S)
         if context.goal == POISON and random.random() < 0.8:
@@ -143,6 +157,14 @@ class _Functions:
         return Outcome.candidate(
             {"of": context.task_id}, artifacts=large, outputs={"n": random.randrange(2)}, usage=usage
         )
+
+    async def _talk(self, context: TaskContext, turns: int) -> None:
+        """Each turn has its number and the attempt that it was said in."""
+        said = context.session.load() or []
+        for _ in range(turns):
+            said.append([len(said), context.epoch, "x" * (20_000 if len(said) % 7 == 3 else 10)])
+            await context.session.save(said)
+            await asyncio.sleep(0.1)
 
     def _decomposed(self, context: TaskContext, random: Random, usage: Usage) -> Outcome:
         ids = [f"{context.task_id}.{context.epoch}{letter}" for letter in "abc"[: random.randrange(4)]]

@@ -78,6 +78,8 @@ _HANDLERS: dict[type[e.Event], Callable[[RunMemory, Any, At], None] | None] = {
     e.DecompositionProposed: attempts.decomposition_proposed,
     e.DecompositionRefused: attempts.decomposition_refused,
     e.VerdictRecorded: attempts.verdict_recorded,
+    e.SessionSuspended: attempts.session_suspended,
+    e.SessionResumed: None,
     e.TaskBackedOff: outcomes.task_backed_off,
     e.TaskBlocked: outcomes.task_blocked,
     e.TaskUnblocked: outcomes.task_unblocked,

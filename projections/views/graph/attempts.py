@@ -104,6 +104,12 @@ def candidate_submitted(run: RunMemory, event: e.CandidateSubmitted, at: At) -> 
     ]
 
 
+def session_suspended(run: RunMemory, event: e.SessionSuspended, at: At) -> None:
+    """What sessions take counts like artifacts."""
+    of = run.bound()
+    of.artifact_bytes = capped(of.artifact_bytes + event.part.size_bytes)
+
+
 def decomposition_proposed(run: RunMemory, event: e.DecompositionProposed, at: At) -> None:
     """The proposal awaits a verdict."""
     row = run.task(event.task)

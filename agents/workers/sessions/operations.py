@@ -1,0 +1,156 @@
+"""How the JSON value of a session changes, and the form in which a part of it is written.
+
+A part is `{"v":1,"ops":[…]}`; applied in order to nothing, the operations of all parts give the value. A path leads
+through the members of objects: `["layers","history"]`; the empty one is the whole value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from dagbok.events.canonical import canonical
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
+
+PART_VERSION: Final = 1
+
+Path = tuple[str, ...]
+
+
+class Put(msgspec.Struct, frozen=True, array_like=True, tag="put"):
+    """What is at the path is this now."""
+
+    path: Path
+    value: msgspec.Raw
+
+
+class Add(msgspec.Struct, frozen=True, array_like=True, tag="add"):
+    """The list at the path has these items more, at its end."""
+
+    path: Path
+    items: tuple[msgspec.Raw, ...]
+
+
+class Cut(msgspec.Struct, frozen=True, array_like=True, tag="cut"):
+    """The list at the path has only its first `length` items."""
+
+    path: Path
+    length: int
+
+
+class Drop(msgspec.Struct, frozen=True, array_like=True, tag="drop"):
+    """The member at the path is gone."""
+
+    path: Path
+
+
+Operation = Put | Add | Cut | Drop
+
+
+class _Part(msgspec.Struct, frozen=True):
+    v: int
+    ops: tuple[Operation, ...]
+
+
+_decode: Final = msgspec.json.Decoder(_Part).decode
+
+
+def put(path: Path, value: object) -> Put:
+    """Raises `InvalidInput` (`invalid_outcome`) for what is no JSON value."""
+    return Put(path, _raw(value))
+
+
+def add(path: Path, items: Iterable[object]) -> Add:
+    """Raises `InvalidInput` (`invalid_outcome`) for what is no JSON value."""
+    return Add(path, tuple([_raw(item) for item in items]))
+
+
+def encode_part(operations: Sequence[Operation]) -> bytes:
+    """The bytes of a part."""
+    return msgspec.json.encode(_Part(PART_VERSION, tuple(joined(operations))))
+
+
+def decode_part(data: bytes) -> tuple[Operation, ...]:
+    """Raises `InvalidInput`: `undecodable`, or `unsupported` for a part of a later version."""
+    try:
+        part = _decode(data)
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(f"this is no part of a session: {error}", code=Code.UNDECODABLE) from error
+    if part.v != PART_VERSION:
+        raise InvalidInput(f"a part of version {part.v}; this process knows {PART_VERSION}", code=Code.UNSUPPORTED)
+    return part.ops
+
+
+def apply(value: Any, operations: Iterable[Operation]) -> Any:
+    """The value after the operations; lists and objects of `value` are changed in place.
+
+    Raises `InvalidInput` (`undecodable`) where a path leads nowhere."""
+    try:
+        for operation in operations:
+            value = _applied(value, operation)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"a change of a session leads nowhere: {error!r}", code=Code.UNDECODABLE) from error
+    return value
+
+
+def value_of(parts: Iterable[bytes]) -> Any:
+    """The value that parts give, in their order. Raises what `decode_part` and `apply` raise."""
+    value: Any = None
+    for part in parts:
+        value = apply(value, decode_part(part))
+    return value
+
+
+def joined(operations: Iterable[Operation]) -> list[Operation]:
+    """The same changes in fewer operations: what is put in the place of everything makes all before it idle, and what
+    is added to one list at one time after the other is added at once."""
+    found: list[Operation] = []
+    for operation in operations:
+        last = found[-1] if found else None
+        if isinstance(operation, Put) and not operation.path:
+            found = [operation]
+        elif isinstance(operation, Add) and isinstance(last, Add) and last.path == operation.path:
+            found[-1] = Add(last.path, last.items + operation.items)
+        else:
+            found.append(operation)
+    return found
+
+
+def _applied(value: Any, operation: Operation) -> Any:
+    if not operation.path:
+        return _at(value, operation)
+    parent = value
+    for name in operation.path[:-1]:
+        parent = parent[name]
+    name = operation.path[-1]
+    if isinstance(operation, Drop):
+        del parent[name]
+    elif isinstance(operation, Put):
+        parent[name] = _loads(operation.value)
+    else:
+        parent[name] = _at(parent[name], operation)
+    return value
+
+
+def _at(value: Any, operation: Operation) -> Any:
+    if isinstance(operation, Put):
+        return _loads(operation.value)
+    if isinstance(operation, Add):
+        value.extend(map(_loads, operation.items))
+    elif isinstance(operation, Cut):
+        del value[operation.length :]
+    else:
+        return None
+    return value
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(canonical(value, "what a session keeps"))
+
+
+def _loads(raw: msgspec.Raw) -> Any:
+    return orjson.loads(bytes(raw))

@@ -1,0 +1,120 @@
+"""Laws of the changes of a session, and of the parts that they are written in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dagbok.agents.workers.sessions.difference import difference, same
+from dagbok.agents.workers.sessions.growth import FACTOR, parts_to_keep
+from dagbok.agents.workers.sessions.operations import apply, decode_part, encode_part, joined, value_of
+from dagbok.agents.workers.sessions.session import TaskSession
+from dagbok.events.canonical import sha256_hex
+from dagbok.events.envelope import SessionParts
+from dagbok.events.run.values import ArtifactRef
+from dagbok.events.session import NO_SESSION, session_digest
+from tests.support.scale import scale
+
+examples = settings(max_examples=scale(150, 5_000), deadline=None)
+
+scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-2, 2) | st.text("ab", max_size=2)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", max_size=2), inner, max_size=4)
+)
+
+
+def copy(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value))
+
+
+class Store:
+    """The log, as one session sees it: what stands in its parts."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.turn, self.digest = 0, NO_SESSION
+        self.written = 0
+
+    async def put_down(self, turn: int, keep: int, part: bytes) -> None:
+        assert (turn, keep <= len(self.parts)) == (self.turn + 1, True)
+        self.parts[keep:] = [part]
+        self.turn, self.digest = turn, session_digest(self.digest, keep, sha256_hex(part))
+        self.written += len(part)
+
+    def session(self) -> TaskSession:
+        """As the next attempt finds it."""
+        by_hash = {sha256_hex(part): part for part in self.parts}
+        refs = [ArtifactRef("session", sha256_hex(part), len(part), "application/json") for part in self.parts]
+        found = SessionParts(turn=self.turn, digest=self.digest, parts=tuple(refs)) if self.turn else None
+        return TaskSession(found, lambda ref: by_hash[ref.sha256], self.put_down)
+
+
+@examples
+@given(values, values)
+def test_what_differs_makes_the_one_of_the_other(before: Any, after: Any) -> None:
+    operations = list(difference(copy(before), copy(after)))
+    assert same(apply(copy(before), operations), copy(after))
+    assert bool(operations) != same(copy(before), copy(after))
+
+
+@examples
+@given(st.lists(values, min_size=1, max_size=6))
+def test_operations_that_are_joined_or_written_and_read_do_the_same(turns: list[Any]) -> None:
+    pairs = zip([None, *turns], turns, strict=False)
+    changes = [operation for one, other in pairs for operation in difference(copy(one), copy(other))]
+    wanted = copy(turns[-1])
+    assert same(apply(None, joined(changes)), wanted)
+    assert same(value_of([encode_part(changes)]), wanted)
+    assert same(apply(None, decode_part(encode_part(changes))), wanted)
+
+
+@examples
+@given(st.lists(st.tuples(values, st.booleans()), min_size=1, max_size=12))
+def test_whatever_is_put_down_is_found_by_the_next_attempt(turns: list[tuple[Any, bool]]) -> None:
+    """Also by one in the midst: `True` stands for an attempt that ends there."""
+
+    async def live() -> None:
+        store = Store()
+        session = store.session()
+        for value, ends in turns:
+            await session.save(value)
+            assert (session.turn, session.digest) == (store.turn, store.digest)
+            assert same(session.load(), copy(value))
+            if ends:
+                session = store.session()
+                assert same(session.load(), copy(value))
+        assert same(value_of(store.parts), copy(turns[-1][0]))
+
+    asyncio.run(live())
+
+
+@examples
+@given(st.lists(st.integers(1, 500), max_size=200))
+def test_parts_are_few_and_each_outweighs_what_follows(sizes: list[int]) -> None:
+    parts: list[int] = []
+    for new in sizes:
+        keep = parts_to_keep(parts, new)
+        parts[keep:] = [sum(parts[keep:]) + new]
+    assert sum(parts) == sum(sizes)
+    assert all(part >= FACTOR * sum(parts[index + 1 : index + 2]) for index, part in enumerate(parts[:-1]))
+    assert len(parts) <= sum(sizes).bit_length() + 1
+
+
+def test_a_long_conversation_is_written_a_few_times_over_and_read_in_few_parts() -> None:
+    async def talk() -> Store:
+        store = Store()
+        session = store.session()
+        history: list[str] = []
+        for number in range(500):
+            history += [f"question {number}", f"answer {number}"]
+            await session.save({"messages": history})
+        return store
+
+    store = asyncio.run(talk())
+    size = sum(map(len, store.parts))
+    assert store.written < 10 * size
+    assert len(store.parts) < 12
