@@ -1,6 +1,7 @@
 # make demo, make test, make check: what most people need. CONTRIBUTING.md explains the rest.
 #
 #   make demo INPUT=folder    the main job on a folder of Markdown or reStructuredText
+#   make demo-kafka           the same on Apache Kafka, over three workers, one of which is killed
 #   make test ARGS='-k word'  arguments go to pytest
 #   make simulate SEEDS=7,8   schedules of the simulation by their seeds
 
@@ -14,7 +15,7 @@ SEEDS ?=
 UPGRADE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install lightagent demo test test-all simulate check lint types imports wheel bench lock clean
+.PHONY: help install lightagent demo demo-kafka test test-all simulate check lint types imports wheel bench lock clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p;/^SHELL/q' Makefile
@@ -37,6 +38,9 @@ lightagent: .venv-lightagent/installed
 
 demo: install
 	$(BIN)/dagbok run examples/docs_audit.py --input '$(INPUT)' $(ARGS)
+
+demo-kafka: install
+	$(BIN)/python bench/demo_kafka.py --input '$(INPUT)' $(ARGS)
 
 test: install lightagent
 	$(BIN)/python -m pytest $(ARGS)

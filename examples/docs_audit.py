@@ -9,6 +9,7 @@ and publishes the report: `result` (JSON) and a page of Markdown. Stop it at any
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -30,29 +31,33 @@ SHARD_FILES = 5_000
 
 
 class FolderInputs(msgspec.Struct, frozen=True):
-    """A folder, or its files of shard `shard` of `shards`; `report`: the name of the page to publish."""
+    """A folder, or its files of shard `shard` of `shards`; `report`: the name of the page to publish; `pace_s` as in
+    `main`."""
 
     folder: str
     report: str
     shard: int = 0
     shards: int = 1
+    pace_s: float = 0.0
 
 
 class FileInputs(msgspec.Struct, frozen=True):
-    """A file and the folder that it was found in."""
+    """A file and the folder that it was found in. `pause_s`: how long to wait before it is read."""
 
     folder: str
     file: str
+    pause_s: float = 0.0
 
 
-def main(input: Path = REPOSITORY, report: str = "report.md") -> TaskSpec:
+def main(input: Path = REPOSITORY, report: str = "report.md", pace_s: float = 0.0) -> TaskSpec:
     """Audit the Markdown and reStructuredText files of a folder.
 
-    `input`: the folder (default: the repository of this example). `report`: the name of the published page.
+    `input`: the folder (default: the repository of this example). `report`: the name of the published page. `pace_s`:
+    spread the reading of the files over so many seconds, to have something to watch.
     """
     if not input.is_dir():
         raise DagbokError(f"{input} is not a folder", code=Code.INVALID_SPEC, advice="name a folder that exists")
-    return _folder_task(FolderInputs(packed(input.resolve()), report))
+    return _folder_task(FolderInputs(packed(input.resolve()), report, pace_s=pace_s))
 
 
 @worker("audit-folder", pure=True)
@@ -63,10 +68,13 @@ def audit_folder(task: TaskContext) -> Outcome:
     if len(files) > MAX_CHILDREN:
         shards = -(-len(files) // SHARD_FILES)
         return Outcome.decompose(
-            [_folder_task(FolderInputs(inputs.folder, inputs.report, shard, shards)) for shard in range(shards)]
+            [_folder_task(msgspec.structs.replace(inputs, shard=shard, shards=shards)) for shard in range(shards)]
         )
     if files:
-        return Outcome.decompose([_file_task(FileInputs(inputs.folder, packed(file))) for file in files])
+        return Outcome.decompose([
+            _file_task(FileInputs(inputs.folder, packed(file), inputs.pace_s * number / len(files)))
+            for number, file in enumerate(files)
+        ])
     rows = [row for child in _children(task) for row in (child.rows if isinstance(child, Report) else [row_of(child)])]
     report = report_of(rows)
     page = Artifact(content=markdown_of(report, shown(unpacked(inputs.folder))), media_type="text/markdown")
@@ -77,6 +85,7 @@ def audit_folder(task: TaskContext) -> Outcome:
 def audit_file(task: TaskContext) -> Outcome:
     """Read a file: what it contains, and what is wrong with it. That it cannot be read is a finding, too."""
     file, name = _file(task)
+    time.sleep(msgspec.convert(task.inputs, FileInputs).pause_s)
     page, digest = None, None
     try:
         data = _read(file)

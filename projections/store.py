@@ -17,7 +17,7 @@ from dagbok.events.rule import Position
 from dagbok.projections.tables import positions
 from dagbok.projections.tables.database import BUSY_TIMEOUT_S, Database
 from dagbok.projections.tables.positions import Live
-from dagbok.projections.tables.postgres import CONNECTIONS, SCHEMA, STATEMENT_TIMEOUT_S, WRITERS, PostgresDatabase
+from dagbok.projections.tables.postgres import CONNECTIONS, STATEMENT_TIMEOUT_S, WRITERS, PostgresDatabase
 from dagbok.projections.tables.rows import Row
 from dagbok.projections.tables.session import Session, ViewTables, built_name
 from dagbok.projections.tables.sqlite import SqliteDatabase
@@ -57,7 +57,7 @@ class Tables:
         url: str,
         views: Sequence[View] = VIEWS,
         *,
-        schema: str = SCHEMA,
+        schema: str | None = None,
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         statement_timeout_s: float = STATEMENT_TIMEOUT_S,
         connections: int = CONNECTIONS,
@@ -65,6 +65,7 @@ class Tables:
     ) -> Tables:
         """Connect to a PostgreSQL database (`postgresql://user:password@host:5432/database`, parameters as libpq takes
         them), and create schema and tables when they are not there. Blocks, up to ten seconds for each address.
+        `schema`: none: the one that the URL names (`…/database?schema=name`), else `dagbok`.
 
         A statement is ended after `statement_timeout_s`, one that waits for a lock after `busy_timeout_s`. At most
         `connections` read and `writers` write at once. A user that may only read needs tables that are there already.

@@ -18,7 +18,6 @@ from dagbok.projections.tables.database import BUSY_TIMEOUT_S, Database
 from dagbok.projections.tables.postgres_errors import damaged_schema, explain, not_utf8
 from dagbok.projections.tables.postgres_url import read_url, shown
 
-SCHEMA: Final = "dagbok"
 STATEMENT_TIMEOUT_S: Final = 60.0
 CONNECTIONS: Final = 4
 """Most connections of one process that read at once."""
@@ -52,16 +51,16 @@ class PostgresDatabase(Database):
     def __init__(
         self,
         url: str,
-        schema: str = SCHEMA,
+        schema: str | None = None,
         *,
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         statement_timeout_s: float = STATEMENT_TIMEOUT_S,
         connections: int = CONNECTIONS,
         writers: int = WRITERS,
     ) -> None:
-        """Connections are opened on demand. Raises `InvalidInput` for a URL or schema name that is none, and when the
-        driver is not installed."""
-        address = read_url(url, schema)
+        """Connections are opened on demand. `schema`: see `read_url`. Raises `InvalidInput` for a URL or schema name
+        that is none, and when the driver is not installed."""
+        address, schema = read_url(url, schema)
         self.shown = shown(address, schema)
         self.schema = schema
         self._key = int.from_bytes(sha256(f"dagbok tables {schema}".encode()).digest()[:8], "big", signed=True)

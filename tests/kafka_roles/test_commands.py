@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dagbok import TaskSpec
+from dagbok.events.log.port import COMMANDS, Record
 from dagbok.events.run import events as e
 from tests.kafka_roles.role_site import MODULE, RoleSite
 from tests.servers.postgres_system import SystemPostgres
@@ -90,6 +91,45 @@ async def test_views_are_built_anew(site: RoleSite, server: SystemPostgres) -> N
     assert "graph" in done.json()["views"]
     rows = (await site.command("ls", "--tenant", "acme", "--project", "docs", "--json", **database)).json()
     assert [(f"run:{row['run']}", row["status"]) for row in rows] == [(stream, "succeeded")]
+
+
+async def test_a_run_is_paused_limited_resumed_and_its_branch_cancelled(site: RoleSite, server: SystemPostgres) -> None:
+    await site.create_topics()
+    drop_schemas(server.url, "dagbok")
+    database = {"DAGBOK_DATABASE": server.url}
+    await site.start("scheduler")
+    await site.start("projector", **database)
+    run = (await site.command("submit", flow(site), "--worker", "long", "--json")).json()["run"]
+    await site.listed(run, "running", **database)
+    seen = []
+    limited, cancelled = ("limits", run, "max_tokens=5000"), ("cancel", run, "--task", "t0")
+    for arguments in (("pause", run), limited, ("resume", run), cancelled):
+        done = await site.command(*arguments, "--json", **database)
+        assert done.status == 0, done.told
+        told = done.json()
+        assert (told["run"], told["accepted"]) == (run, True)
+        seen += told["events"]
+    assert [name for name in seen if name in ("RunPaused", "LimitsSet", "RunResumed", "TaskCancelled")] == [
+        "RunPaused", "LimitsSet", "RunResumed", "TaskCancelled",
+    ]  # fmt: skip
+
+
+async def test_a_dead_letter_is_listed_and_driven_again(site: RoleSite, server: SystemPostgres) -> None:
+    await site.create_topics()
+    drop_schemas(server.url, "dagbok")
+    database = {"DAGBOK_DATABASE": server.url}
+    await site.start("scheduler")
+    projector = await site.start("projector", "--health-port", "0", **database)
+    await (await site.client()).log.append(COMMANDS, 0, [Record("k", b"\xff\xfe no command")])
+    await projector.metric('dagbok_projected_events_total{partition="0"}', 1)
+    (letter,) = (await site.command("dead-letters", "ls", "--json", **database)).json()
+    assert (letter["command"], letter["code"]) == ("0:0", "undecodable")
+    driven = await site.command("dead-letters", "redrive", "0:0", "--json", **database)
+    assert (driven.status, driven.json()) == (0, {"command": "0:1"})
+    await projector.metric('dagbok_projected_events_total{partition="0"}', 2)
+    letters = (await site.command("dead-letters", "ls", "--json", **database)).json()
+    assert {each["command_hash"] for each in letters} == {letter["command_hash"]}
+    assert sorted(each["command"] for each in letters) == ["0:0", "0:1"]
 
 
 async def test_a_command_that_is_about_a_folder_says_so(site: RoleSite) -> None:

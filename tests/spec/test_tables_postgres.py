@@ -151,6 +151,28 @@ def test_a_database_that_is_not_there_is_named(postgres_url: str) -> None:
         Tables.connect(psycopg_url(postgres_url, "nowhere"))
 
 
+def test_the_url_may_name_the_schema_so_that_two_logs_share_a_database(in_postgres: PostgresPlace) -> None:
+    for name in ("one", "two"):
+        in_postgres.open(name)
+    found = []
+    for name in ("one", "two"):
+        joined = "&" if "?" in in_postgres.url else "?"
+        tables = Tables.connect(f"{in_postgres.url}{joined}schema={in_postgres.schema(name)}")
+        try:
+            with tables.reading() as connection:
+                found.append(connection.exec_driver_sql("SELECT current_schema()").scalar_one())
+        finally:
+            tables.close()
+    assert found == [in_postgres.schema("one"), in_postgres.schema("two")]
+
+
+@pytest.mark.parametrize("query", ["schema=Dagbok", "schema=pg_mine", "schema=one&schema=two"])
+def test_a_schema_that_a_url_names_is_held_to_the_same(query: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Tables.connect(f"postgresql://host/db?{query}&sslmode=require")
+    assert refused.value.code is Code.USAGE
+
+
 @pytest.mark.parametrize(
     ("url", "schema"),
     [
