@@ -25,8 +25,10 @@ from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.reading import read_effective
 from dagbok.projections.snapshots.keeper import SnapshotKeeper
+from dagbok.testing.simulation.sessions import SessionAudit
 from tests.kafka_kills.site import Site
-from tests.support.audit import check_decided, effective_events
+from tests.kafka_kills.workload import grew
+from tests.support.audit import check_decided, effective_commits, effective_events
 from tests.support.snapshotting import image
 
 ZERO: Final = "0" * 64
@@ -125,6 +127,9 @@ async def check_site(site: Site, *, images: bool = True) -> int:
     snapshots = 0
     for partition in range(site.partitions):
         await check_decided(site.process.log, partition)
+        commits = await effective_commits(site.process.log, partition)
+        told = [(seal.stream or "", event) for seal, events in commits for event in events]
+        SessionAudit(told, grew).check()
         chain = chain_of(await raw_values(site.settings, "events", partition))
         assert len(set(chain.command_offsets)) == len(chain.command_offsets)
         if images:

@@ -40,6 +40,12 @@ def definitions() -> Sequence[Worker | Verifier]:
     return grows, counts, made_purely, made_claimed, made_in_thread, long, long_in_thread, second_time
 
 
+def grew(before: list[int] | None, value: list[int]) -> bool:
+    """Whether an attempt may have put this down behind what was there: it never forgets what others did."""
+    known = before or []
+    return value[: len(known)] == known and len(value) == len(known) + 1
+
+
 @worker("grows", pure=True)
 async def grows(task: TaskContext) -> Outcome:
     """Decompose into chains of three; then tell how large it has all become."""
@@ -66,8 +72,12 @@ async def made_purely(task: TaskContext) -> Outcome:
 
 @worker("made-claimed")
 async def made_claimed(task: TaskContext) -> Outcome:
-    """Claims first."""
-    return _made(task)
+    """Claims first, and tells its session before and behind its work."""
+    attempts = task.session.load() or []
+    await task.session.save([*attempts, task.epoch])
+    outcome = _made(task)
+    await task.session.save([*attempts, task.epoch, -task.epoch])
+    return outcome
 
 
 @worker("made-in-thread", concurrency=2)

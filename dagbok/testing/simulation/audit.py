@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -94,7 +94,7 @@ class Audit:
             self._decisions = self._wait(self._read())
             self._every_command_once()
             AttemptAudit(self._world, self._decisions).check()
-            SessionAudit(self._decisions, self._world.workload.is_session).check()
+            SessionAudit(self._told(), self._world.workload.is_session).check()
             self._outputs()
             self._clients()
             self._folds()
@@ -109,6 +109,11 @@ class Audit:
     async def _read(self) -> list[Decision]:
         _, commits = await read_effective(self._log, PARTITION, GENESIS, NEVER)
         return [Decision(each, decode_body(each.stored_body, each.seal.codec, each.seal.raw_size)) for each in commits]
+
+    def _told(self) -> Iterator[tuple[str, e.Event]]:
+        for decision in self._decisions:
+            for event in decision.events:
+                yield decision.commit.seal.stream or "", event
 
     def _every_command_once(self) -> None:
         offsets = [decision.commit.seal.command_offset for decision in self._decisions]

@@ -3,7 +3,7 @@ gone on with where it was put down."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -12,7 +12,6 @@ from dagbok.agents.workers.sessions.operations import value_of
 from dagbok.events.run import events as e
 from dagbok.events.run.values import Claim
 from dagbok.events.session import NO_SESSION, session_digest
-from dagbok.testing.simulation.attempts import Decision
 from dagbok.testing.simulation.violated import Violated
 
 Check = Callable[[Any, Any], bool]
@@ -28,26 +27,25 @@ class Kept(msgspec.Struct):
 
 
 class SessionAudit:
-    """`is_right`: whether a value may have been put down behind another one (none at first)."""
+    """`events`: with their streams, in their order. `is_right`: whether a value may have been put down behind another
+    one (none at first)."""
 
-    def __init__(self, decisions: Sequence[Decision], is_right: Check) -> None:
-        self._decisions, self._is_right = decisions, is_right
+    def __init__(self, events: Iterable[tuple[str, e.Event]], is_right: Check) -> None:
+        self._events, self._is_right = events, is_right
         self._kept: dict[tuple[str, str], Kept] = {}
         self._claims: dict[tuple[str, str], tuple[int, Claim]] = {}
 
     def check(self) -> None:
         """Raises `Violated`."""
-        for decision in self._decisions:
-            stream = decision.commit.seal.stream or ""
-            for event in decision.events:
-                if isinstance(event, e.AttemptStarted):
-                    self._claims[stream, event.task] = (event.epoch, event.claim)
-                elif isinstance(event, e.SessionSuspended):
-                    self._suspended((stream, event.task), event)
-                elif isinstance(event, e.SessionResumed):
-                    kept = self._kept.get((stream, event.task), Kept())
-                    at = (event.turn, event.digest)
-                    _hold((kept.turn, kept.digest) == at, f"{stream}/{event.task} goes on with turn {event.turn}")
+        for stream, event in self._events:
+            if isinstance(event, e.AttemptStarted):
+                self._claims[stream, event.task] = (event.epoch, event.claim)
+            elif isinstance(event, e.SessionSuspended):
+                self._suspended((stream, event.task), event)
+            elif isinstance(event, e.SessionResumed):
+                kept = self._kept.get((stream, event.task), Kept())
+                at = (event.turn, event.digest)
+                _hold((kept.turn, kept.digest) == at, f"{stream}/{event.task} goes on with turn {event.turn}")
 
     def _suspended(self, key: tuple[str, str], event: e.SessionSuspended) -> None:
         kept = self._kept.setdefault(key, Kept())
