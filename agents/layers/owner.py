@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+from dagbok.agents.layers.failing import other_errors
 from dagbok.agents.layers.scopes import Scopes
 
 GRACE_S = 1.0
@@ -43,8 +44,8 @@ class Owner:
                 self._leaving.set_result(cancelled)
             else:
                 self._task.cancel()
-            return [cancelled, *await self._end(cancelled)]
-        return [] if self._entered.done() else self._errors()
+            return [cancelled, *_without_cuts(await self._end(cancelled))]
+        return [] if self._entered.done() else self._errors() or [asyncio.CancelledError()]
 
     async def leave(self, error: BaseException | None) -> list[BaseException]:
         """Leave all layers and wait for that, also when the caller is cancelled meanwhile.
@@ -57,7 +58,10 @@ class Owner:
         return await self._end(error)
 
     async def _live(self) -> list[BaseException]:
-        await self._scopes.enter()
+        try:
+            await self._scopes.enter()
+        except BaseException as failed:
+            return [failed]
         self._entered.set_result(None)
         try:
             error = await self._leaving
@@ -94,7 +98,13 @@ class Owner:
     def _errors(self) -> list[BaseException]:
         if not self._task.done():
             return [TimeoutError("A layer did not let itself be left: its task is abandoned")]
-        if self._task.cancelled():
-            return []
-        failed = self._task.exception()
-        return self._task.result() if failed is None else [failed]
+        return [] if self._task.cancelled() else self._task.result()
+
+
+def _without_cuts(errors: list[BaseException]) -> Iterator[BaseException]:
+    """The errors of an entry that was cut by a cancellation, without that cancellation."""
+    for each in errors:
+        if isinstance(each, asyncio.CancelledError):
+            yield from other_errors(each)
+        else:
+            yield each

@@ -18,7 +18,7 @@ from dagbok.agents.layers.schemas import (
     LayerSessionSnapshot,
     read_versioned,
 )
-from dagbok.agents.layers.slot import LayerRunSlot, StateJson, hydrate, valid_state
+from dagbok.agents.layers.slot import LayerRunSlot, StateJson, hydrate, read_state, valid_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,10 @@ def _resumed(
 def _one_resumed(node: LayerNode, written: LayerSessionSnapshot) -> Resumed | None:
     if written.lifecycle_state is LifecycleState.CLOSED:
         raise RuntimeError(f"CLOSED snapshots cannot be entered: layer '{node.name}' was deleted")
-    model = node.provider.layer_type.runtime_state_type
     if written.lifecycle_state is LifecycleState.NEW and not written.runtime_state:
         return None
     try:
-        state = model.model_validate(written.runtime_state)
+        state = read_state(node.provider.layer_type, written.runtime_state)
     except ValueError as invalid:
         invalid.add_note(f"in the state of layer '{node.name}'")
         raise

@@ -42,7 +42,10 @@ class Scopes:
             except BaseException as error:
                 later = await self._close_resource(name, slot, error)
                 later += await self._leave(entered, error)
-                raise ending(error, later) or error from error.__cause__
+                found = ending(error, later)
+                if found is None or found is error:
+                    raise
+                raise found from error
             entered.append((name, slot))
         for slot in self.slots.values():
             slot.exit_intent = ExitIntent.DELETE

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel, JsonValue
+from pydantic_core import from_json, to_json
 
 from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
@@ -60,9 +61,15 @@ def valid_state(layer: AnyLayer) -> StateJson:
             f"{kind} has no runtime_state: {model.__name__} has required fields, so override "
             f"{kind}.initial_runtime_state, or set it in the factory"
         )
-    written: StateJson = state.model_dump(mode="json", warnings=False)
-    model.model_validate(written)
+    text = state.model_dump_json(by_alias=True, round_trip=True, warnings=False)
+    model.model_validate_json(text)
+    written: StateJson = from_json(text)
     return written
+
+
+def read_state(layer_type: type[AnyLayer], written: StateJson) -> BaseModel:
+    """The state that was written. Read as JSON: bytes and strict fields mean something else as Python values."""
+    return layer_type.runtime_state_type.model_validate_json(to_json(written))
 
 
 def hydrate(layer: AnyLayer, state: BaseModel) -> None:
