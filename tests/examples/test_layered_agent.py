@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from tests.support.lightagent_env import ROOT
@@ -44,7 +45,7 @@ async def seen(folder: Path, turns: int) -> None:
         # It ends at once while there is no run.
         while found < turns and (line := await following.stdout.readline()):
             found += json.loads(line)["type"] == "SessionSuspended"
-        if following.returncode is None:
+        with suppress(ProcessLookupError):
             following.kill()
         await following.communicate()
 
