@@ -1,0 +1,108 @@
+"""Agents composed of layers: the base of layers, the compositor, and plain layers (docs/layers.md).
+
+Nothing here needs Pydantic AI.
+"""
+
+from dagbok.agents.layers.compositor import Compositor
+from dagbok.agents.layers.deps import LayerDeps, NoLayerDeps
+from dagbok.agents.layers.dynamic_tools import DynamicToolsDeps, DynamicToolsLayer, with_object
+from dagbok.agents.layers.failing import other_errors, snapshot_of
+from dagbok.agents.layers.families import PlainLayer, PydanticAILayer
+from dagbok.agents.layers.layer import Layer
+from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
+from dagbok.agents.layers.models import (
+    EmptyLayerConfig,
+    EmptyRuntimeState,
+    LayerConfig,
+    LayerConfigInput,
+    LayerConfigValue,
+)
+from dagbok.agents.layers.node import LayerNode
+from dagbok.agents.layers.object_layer import ObjectLayer
+from dagbok.agents.layers.prompt_layer import PLAIN_PROMPT_LAYER_TYPE_ID, PromptLayer, PromptLayerConfig
+from dagbok.agents.layers.provider import LayerFactory, LayerProvider, LayerProviderInput, NodeContext
+from dagbok.agents.layers.run import CompositorRun
+from dagbok.agents.layers.schemas import (
+    CompositorConfig,
+    CompositorConfigValue,
+    CompositorSessionSnapshot,
+    CompositorSessionSnapshotValue,
+    LayerNodeConfig,
+    LayerSessionSnapshot,
+)
+from dagbok.agents.layers.slot import LayerRunSlot
+from dagbok.agents.layers.tags import (
+    AllPromptTypes,
+    AllToolTypes,
+    AllUserPromptTypes,
+    PlainPrompt,
+    PlainPromptType,
+    PlainTool,
+    PlainToolType,
+    PlainUserPrompt,
+    PlainUserPromptType,
+    PydanticAIPrompt,
+    PydanticAIPromptType,
+    PydanticAITool,
+    PydanticAIToolType,
+    PydanticAIUserPrompt,
+    PydanticAIUserPromptType,
+)
+from dagbok.agents.layers.tools_layer import ToolsLayer
+from dagbok.agents.layers.transformers import CompositorTransformer, CompositorTransformerKwargs
+
+__all__ = [
+    "PLAIN_PROMPT_LAYER_TYPE_ID",
+    "AllPromptTypes",
+    "AllToolTypes",
+    "AllUserPromptTypes",
+    "Compositor",
+    "CompositorConfig",
+    "CompositorConfigValue",
+    "CompositorRun",
+    "CompositorSessionSnapshot",
+    "CompositorSessionSnapshotValue",
+    "CompositorTransformer",
+    "CompositorTransformerKwargs",
+    "DynamicToolsDeps",
+    "DynamicToolsLayer",
+    "EmptyLayerConfig",
+    "EmptyRuntimeState",
+    "ExitIntent",
+    "Layer",
+    "LayerConfig",
+    "LayerConfigInput",
+    "LayerConfigValue",
+    "LayerDeps",
+    "LayerFactory",
+    "LayerNode",
+    "LayerNodeConfig",
+    "LayerProvider",
+    "LayerProviderInput",
+    "LayerRunSlot",
+    "LayerSessionSnapshot",
+    "LifecycleState",
+    "NoLayerDeps",
+    "NodeContext",
+    "ObjectLayer",
+    "PlainLayer",
+    "PlainPrompt",
+    "PlainPromptType",
+    "PlainTool",
+    "PlainToolType",
+    "PlainUserPrompt",
+    "PlainUserPromptType",
+    "PromptLayer",
+    "PromptLayerConfig",
+    "PydanticAILayer",
+    "PydanticAIPrompt",
+    "PydanticAIPromptType",
+    "PydanticAITool",
+    "PydanticAIToolType",
+    "PydanticAIUserPrompt",
+    "PydanticAIUserPromptType",
+    "ToolsLayer",
+    "other_errors",
+    "snapshot_of",
+    "with_object",
+]

@@ -1,0 +1,55 @@
+"""A run as a context: what happens between `async with compositor.enter()` and its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Generic, TypeVar
+
+from dagbok.agents.layers.failing import attach_snapshot, ending
+from dagbok.agents.layers.owner import Owner
+from dagbok.agents.layers.run import AnyRun
+from dagbok.agents.layers.scopes import Scopes, is_idle
+
+RunT = TypeVar("RunT", bound=AnyRun)
+
+
+class Entering(Generic[RunT]):
+    """Enters the layers of a run and leaves them. Used once.
+
+    Errors at the end are as `failing` says. After an entry that failed, `failing.snapshot_of(error)` has the snapshot.
+    """
+
+    _run: RunT
+    _scopes: Scopes
+    _owner: Owner | None = None
+
+    def __init__(self, make_run: Callable[[], RunT], cleanup_timeout_s: float) -> None:
+        self._make_run, self._timeout_s = make_run, cleanup_timeout_s
+
+    async def __aenter__(self) -> RunT:
+        self._run = self._make_run()
+        self._scopes = Scopes(self._run.slots)
+        if all(is_idle(slot.layer) for slot in self._run.slots.values()):
+            await self._scopes.enter()
+            return self._run
+        self._owner = Owner(self._scopes, self._timeout_s)
+        failed = await self._owner.enter()
+        error = ending(None, failed)
+        if error is not None:
+            self._run.end()
+            snapshot = self._run.session_snapshot
+            if snapshot is not None:
+                attach_snapshot(error, snapshot)
+            raise error
+        return self._run
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        leaving = self._scopes if self._owner is None else self._owner
+        errors = await leaving.leave(error)
+        self._run.end()
+        found = ending(error, errors)
+        if found is not None and found is not error:
+            raise found

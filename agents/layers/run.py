@@ -1,0 +1,127 @@
+"""One run of a compositor: its layers, and what they give together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, TypeVar, overload
+
+from typing_extensions import TypeVar as DefaultTypeVar
+
+from dagbok.agents.layers.layer import AnyLayer
+from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
+from dagbok.agents.layers.schemas import CompositorSessionSnapshot
+from dagbok.agents.layers.slot import LayerRunSlot
+from dagbok.agents.layers.tags import AllPromptTypes, AllToolTypes, AllUserPromptTypes
+from dagbok.agents.layers.transformers import Transformers
+
+GotT = TypeVar("GotT", bound=AnyLayer)
+RunPromptT = DefaultTypeVar("RunPromptT", default=AllPromptTypes)
+RunUserPromptT = DefaultTypeVar("RunUserPromptT", default=AllUserPromptTypes)
+RunToolT = DefaultTypeVar("RunToolT", default=AllToolTypes)
+
+
+class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
+    """What `Compositor.enter` yields. Prompts and tools are read while it lasts, the snapshot after it."""
+
+    def __init__(self, slots: Mapping[str, LayerRunSlot], transformers: Transformers) -> None:
+        self.slots = slots
+        self._transformers = transformers
+        self._snapshot: CompositorSessionSnapshot | None = None
+        self._ended = False
+
+    @property
+    def session_snapshot(self) -> CompositorSessionSnapshot | None:
+        """How the layers were left, once they were; None before."""
+        if self._ended and self._snapshot is None:
+            self._snapshot = self._taken()
+        return self._snapshot
+
+    @overload
+    def get_layer(self, name: str) -> AnyLayer: ...
+
+    @overload
+    def get_layer(self, name: str, layer_type: type[GotT]) -> GotT: ...
+
+    def get_layer(self, name: str, layer_type: type[AnyLayer] | None = None) -> AnyLayer:
+        """The layer of a node, checked to be of a class if one is given.
+
+        Raises:
+            KeyError: There is no such node.
+            TypeError: The layer is of another class.
+        """
+        layer = self._slot(name).layer
+        if layer_type is not None and not isinstance(layer, layer_type):
+            raise TypeError(f"Layer '{name}' must be {layer_type.__name__}, got {type(layer).__name__}")
+        return layer
+
+    def suspend_on_exit(self) -> None:
+        """Suspend every layer when the run ends. RuntimeError when it has ended."""
+        self._intend(self.slots, ExitIntent.SUSPEND)
+
+    def delete_on_exit(self) -> None:
+        """Delete every layer when the run ends, which is the default. RuntimeError when it has ended."""
+        self._intend(self.slots, ExitIntent.DELETE)
+
+    def suspend_layer_on_exit(self, name: str) -> None:
+        """Suspend one layer. KeyError for an unknown node, RuntimeError when the run has ended."""
+        self._intend([name], ExitIntent.SUSPEND)
+
+    def delete_layer_on_exit(self, name: str) -> None:
+        """Delete one layer. KeyError for an unknown node, RuntimeError when the run has ended."""
+        self._intend([name], ExitIntent.DELETE)
+
+    def snapshot_session(self) -> CompositorSessionSnapshot:
+        """The layers as they were left. RuntimeError while any is active: its state is in use."""
+        active = [name for name, slot in self.slots.items() if slot.lifecycle_state is LifecycleState.ACTIVE]
+        if active:
+            raise RuntimeError(f"Cannot snapshot active compositor run layers: {', '.join(active)}")
+        return self._taken()
+
+    @property
+    def prompts(self) -> list[RunPromptT]:
+        """Prefixes in the order of the graph, then suffixes, the last node's first. RuntimeError after the run."""
+        layers = self._layers()
+        wrapped = [layer.wrap_prompt(each) for layer in layers for each in layer.prefix_prompts]
+        wrapped += [layer.wrap_prompt(each) for layer in reversed(layers) for each in layer.suffix_prompts]
+        return self._transformers.of_prompts(wrapped)
+
+    @property
+    def user_prompts(self) -> list[RunUserPromptT]:
+        """User prompts in the order of the graph. RuntimeError after the run."""
+        wrapped = [layer.wrap_user_prompt(each) for layer in self._layers() for each in layer.user_prompts]
+        return self._transformers.of_user_prompts(wrapped)
+
+    @property
+    def tools(self) -> list[RunToolT]:
+        """Tools in the order of the graph. RuntimeError after the run."""
+        return self._transformers.of_tools([layer.wrap_tool(each) for layer in self._layers() for each in layer.tools])
+
+    def end(self) -> None:
+        """The layers have been left: from now on there is a snapshot, and nothing else to read. `enter` calls it."""
+        self._ended = True
+
+    def _layers(self) -> list[AnyLayer]:
+        if self._ended:
+            raise RuntimeError("The run of the layers has ended: read its prompts and tools while it lasts")
+        return [slot.layer for slot in self.slots.values()]
+
+    def _slot(self, name: str) -> LayerRunSlot:
+        slot = self.slots.get(name)
+        if slot is None:
+            raise KeyError(f"Layer '{name}' is not defined")
+        return slot
+
+    def _intend(self, names: Iterable[str], intent: ExitIntent) -> None:
+        slots = [(name, self._slot(name)) for name in names]
+        for name, slot in slots:
+            if slot.lifecycle_state is not LifecycleState.ACTIVE:
+                state = slot.lifecycle_state
+                raise RuntimeError(f"Layer '{name}' is {state}: only an active one can be told how to end")
+        for _, slot in slots:
+            slot.exit_intent = intent
+
+    def _taken(self) -> CompositorSessionSnapshot:
+        return CompositorSessionSnapshot(layers=[slot.snapshot(name) for name, slot in self.slots.items()])
+
+
+AnyRun = CompositorRun[Any, Any, Any]
