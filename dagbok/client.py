@@ -8,27 +8,29 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.ownership import ProjectorPlace
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit, limit_by_tenant
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
+from dagbok.events.arguments import one_of, text, typed, wrong
 from dagbok.events.budgets import Limits
 from dagbok.events.codes import Code
-from dagbok.events.errors import InvalidInput, Refused
+from dagbok.events.errors import InvalidInput
 from dagbok.events.ids import check_id, run_id
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.run import values
 from dagbok.events.run.values import FailurePolicy, Pinned
 from dagbok.events.specs import TaskSpec
 from dagbok.library_logs import log_as_library
-from dagbok.limiting import raising_command
+from dagbok.limiting import hold_to
 from dagbok.projections.snapshots.keeper import DUE_BYTES
-from dagbok.projections.task_graph.state import CLOSED_RUN
-from dagbok.results import RunResult, unserved_keys, waiting_pools
+from dagbok.projections.task_graph.state import RunStatus
+from dagbok.results import RunResult, Unserved, unserved_keys, waiting_pools
 from dagbok.sessions import Sessions
-from dagbok.starting import start_command
+from dagbok.starting import check_member, check_pinned, registry_of, start_command, task_list
 from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -85,13 +87,17 @@ class Dagbok(Sessions):
         counted against the tasks.
 
         Raises `InvalidInput` (`invalid_spec`) when two definitions have one key, and (`usage`) for a `tenant_limit`
-        below 1; `FolderBusy` for `own="must"`; `StorageFailed`, `LogCorrupt`, `LogLost` or `FormatTooNew` when the
-        folder or its log cannot be used; on a network file system the code is `network_filesystem`.
+        below 1 and an argument of another type; `FolderBusy` for `own="must"`; `StorageFailed`, `LogCorrupt`, `LogLost`
+        or `FormatTooNew` when the folder or its log cannot be used; on a network file system the code is
+        `network_filesystem`.
         """
         log_as_library()
-        registry = _registry(definitions)
+        registry = registry_of(definitions)
+        check_member(pool, user, serve, snapshot_bytes)
+        one_of("own", own, get_args(Own))
+        one_of("projector", projector, get_args(ProjectorPlace))
         host = EmbeddedHost(
-            DataFolder(Path(folder)),
+            DataFolder(_path(folder)),
             registry,
             own=own,
             projector=projector,
@@ -142,8 +148,11 @@ class Dagbok(Sessions):
         when no broker answers, and `StorageFailed` when it does not let this client in or has not the topics.
         """
         log_as_library()
-        registry, limit = _registry(definitions), limit_by_tenant(tenant_limit)
+        registry, limit = registry_of(definitions), limit_by_tenant(tenant_limit)
+        check_member(pool, user, serve, snapshot_bytes)
+        text("artifacts", artifacts)
         settings = KafkaSettings(bootstrap_servers=kafka) if isinstance(kafka, str) else kafka
+        typed("kafka", settings, KafkaSettings)
         host = await _open_kafka(settings, artifacts, registry, database, session_s)
         dagbok = cls(host, registry, pool=pool, user=user)
         try:
@@ -203,16 +212,18 @@ class Dagbok(Sessions):
         ("fail_fast"). `max_depth`: so many levels of decomposition below a first task; `max_decompositions`: so many
         times one task may decompose.
 
-        Raises `InvalidInput` (`invalid_spec`) for a tenant or project that is no id, or a value that is no JSON;
+        Raises `InvalidInput` (`invalid_spec`) for a tenant or project that is no id, or a value that is no JSON, and
+        (`usage`) for an argument of another type;
         `Refused` for a graph that cannot be: `cycle`, `unknown_dependency`, `idempotency_conflict` (two tasks of one
         id), `invalid_spec`, `verifier_unavailable`, `budget_exhausted` (larger than its limits); and as `wait` does.
         """
         check_id("tenant", tenant)
         check_id("project", project)
-        run = run_id(tenant, project, key if key is not None else secrets.token_hex(16))
+        check_pinned(failure_policy, max_depth, max_decompositions)
+        run = run_id(tenant, project, text("key", key) if key is not None else secrets.token_hex(16))
         command = start_command(
             run,
-            [task] if isinstance(task, TaskSpec) else list(task),
+            task_list(task),
             Pinned(self._registry.pins(), failure_policy, max_depth, max_decompositions),
             pool=self._pool,
             limits=limits,
@@ -223,15 +234,15 @@ class Dagbok(Sessions):
             await self._raise_limits(run, limits, tenant, project)
         return run
 
-    def unserved(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Sequence[str]:
-        """What open attempts wait for and nobody has: keys that no process knows (`worker 'x'`, `verifier 'y'`), and
-        pools that no process serves (`pool 'z'`; on Kafka it is not known who serves which, and nothing is said).
-        To be shown, as `progress`. Raises `Refused` (`not_found`)."""
+    def unserved(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Sequence[Unserved]:
+        """What open attempts wait for and nobody has, each with `kind` and `name`: keys that no process knows
+        (`worker`, `verifier`), and pools that no process serves (`pool`; on Kafka it is not known who serves which, and
+        nothing is said). As text, `worker 'x'`. To be shown, as `progress`. Raises as `progress` does."""
         found = self._find(run, tenant, project)
         pools = waiting_pools(found)
         served = self._host.served_pools() if pools else None
         idle = [] if served is None else sorted(pools - served)
-        return [*unserved_keys(found), *[f"pool {pool!r}" for pool in idle]]
+        return [*unserved_keys(found), *[Unserved("pool", pool) for pool in idle]]
 
     @property
     def host(self) -> EmbeddedHost:
@@ -250,28 +261,19 @@ class Dagbok(Sessions):
 
     async def _raise_limits(self, run: str, wanted: Limits, tenant: str, project: str) -> None:
         """A run that was there may have lower limits, or none: raise or set those that are named."""
-        while True:
+
+        async def now() -> tuple[RunStatus | None, values.Limits]:
             async with self._confirmed(run, tenant, project) as found:
-                command = None if found.status in CLOSED_RUN else raising_command(found.limits, wanted)
-            if command is None:
-                return
-            try:
-                await self._send(run, command, tenant, project)
-                return
-            except Refused as error:
-                # Somebody else has raised them since, or the run has ended.
-                if error.code not in (Code.CONFIG_MISMATCH, Code.RUN_CLOSED):
-                    raise
+                return found.status, found.limits
+
+        await hold_to(wanted, now, lambda command: self._send(run, command, tenant, project))
 
 
-def _registry(definitions: Sequence[Worker | Verifier | ModuleType]) -> Registry:
-    registry = Registry()
-    for definition in definitions:
-        if isinstance(definition, ModuleType):
-            registry.add_from(definition)
-        else:
-            registry.add(definition)
-    return registry
+def _path(folder: object) -> Path:
+    path = str(folder) if isinstance(folder, Path) else text("folder", folder)
+    if "\0" in path:
+        raise wrong("folder", path, "name a folder")
+    return Path(path)
 
 
 async def _open_kafka(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from dagbok.events.arguments import text
 from dagbok.events.codes import Code
 from dagbok.events.commit import Seal
 from dagbok.events.errors import InvalidInput
@@ -15,6 +16,9 @@ from dagbok.events.run.events import CandidateSubmitted, Event
 from dagbok.projections.task_graph.state import RunStatus
 from dagbok.projections.views.graph.rows import RunRow
 from dagbok.projections.views.journal import JournalRow
+
+MAX_DIGITS: Final = 15
+"""Of a time in a cursor."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,9 @@ def cursor_of(row: RunRow) -> str:
 
 def read_cursor(cursor: str) -> tuple[int, str]:
     """When the last run of the page before began, and its id. Raises `InvalidInput` (`usage`)."""
-    started_ms, dot, run = cursor.partition(".")
-    if not (dot and started_ms.isdecimal() and run):
+    started_ms, dot, run = text("cursor", cursor).partition(".")
+    whole = started_ms.isascii() and started_ms.isdecimal() and len(started_ms) <= MAX_DIGITS
+    if not (dot and whole and run):
         raise InvalidInput(f"{cursor[:140]!r} is no cursor", code=Code.USAGE, advice="use the one of the last page")
     return int(started_ms), run
 

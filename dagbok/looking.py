@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from dagbok.agents.hosting.watching import Committed
+from dagbok.events.arguments import one_of, whole
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
-from dagbok.events.ids import run_stream
+from dagbok.events.ids import check_id, run_stream
 from dagbok.projections.task_graph.state import RunState, RunStatus
 from dagbok.results import RunResult, result_of
-from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT, Steering
+from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT, Steering, check_whose
 
 if TYPE_CHECKING:
     from dagbok.listing import RunEvent, RunPage
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 SETTLED: Final = ("succeeded", "failed", "cancelled", "blocked")
 """A run that is one of these goes on only when a person acts, if at all."""
+MAX_PAGE: Final = 2**31 - 1
+"""More runs than any list has; one more still is a number of the tables."""
 
 
 class Looking(Steering):
@@ -40,7 +43,8 @@ class Looking(Steering):
         `asyncio.timeout` ends the waiting and changes nothing in the run. A run that a person lets go on is waited for
         anew by another call.
 
-        Raises `Refused` (`not_found`); what makes this process unfit to go on, as soon as it does (`StorageFailed`,
+        Raises `Refused` (`not_found`); `InvalidInput` for a tenant or project that is no id (`invalid_spec`) and a run
+        that is no text (`usage`); what makes this process unfit to go on, as soon as it does (`StorageFailed`,
         `LogCorrupt`, `LogLost`); `InvalidInput` (`usage`) once the block is over. While no broker answers it waits.
         """
         settled: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
@@ -53,6 +57,7 @@ class Looking(Steering):
             except Exception as error:  # of the caller's, not of the owner that tells
                 settled.set_exception(error)
 
+        check_whose(run, tenant, project)
         unwatch = self._host.watch(run_stream(run), look)
         try:
             async with self._confirmed(run, tenant, project) as found:
@@ -78,11 +83,14 @@ class Looking(Steering):
         surely in the log. A slow reader holds up nobody. Leave the iterator by `contextlib.aclosing` when you do not
         read it to its end.
 
-        Raises as `wait` does, when the first event is asked for or later.
+        Raises as `wait` does, and `InvalidInput` (`usage`) when `after` is no whole number from 0, when the first event
+        is asked for or later.
         """
         from dagbok.following import EventFeed
         from dagbok.stored import FromLog, FromTables
 
+        check_whose(run, tenant, project)
+        whole("after", after)
         feed: EventFeed | None = None
 
         def told(found: RunState, committed: Sequence[Committed]) -> None:
@@ -109,16 +117,24 @@ class Looking(Steering):
         limit: int = 50,
         cursor: str | None = None,
     ) -> RunPage:
-        """The runs of a project of the tenant, or with None of all its projects, the newest first, at most `limit`.
+        """The runs of a project of the tenant, or with None of all its projects, the newest first, at most
+        `limit` of them (1 or more).
 
         `status`: only those that stand so. `cursor`: that of the page before (`RunPage.cursor`, none on the last one);
         runs that start meanwhile do not shift the pages.
 
-        Raises `InvalidInput` (`usage`) when it is no cursor, or on Kafka without a database; `StorageFailed` when the
+        Raises `InvalidInput` (`usage`) when it is no cursor, `limit` no whole number from 1 or `status` none, or on
+        Kafka without a database, and (`invalid_spec`) for a tenant or project that is no id; `StorageFailed` when the
         tables cannot be read, or brought up to where this call has to see them.
         """
         from dagbok.listing import RunPage, cursor_of, read_cursor, summary_of
 
+        check_id("tenant", tenant)
+        if project is not None:
+            check_id("project", project)
+        if status is not None:
+            one_of("status", status, get_args(RunStatus))
+        whole("limit", limit, least=1, most=MAX_PAGE)
         behind = None if cursor is None else read_cursor(cursor)
         queries = await self._fresh()
         rows = await asyncio.to_thread(
@@ -142,11 +158,13 @@ class Looking(Steering):
 
     def _find(self, run: str, tenant: str, project: str) -> RunState:
         """The run as it is in memory, or a copy of it: nothing that readers do may move it."""
+        check_whose(run, tenant, project)
         return _mine(self._host.find(run_stream(run)), run, tenant, project)
 
     @asynccontextmanager
     async def _confirmed(self, run: str, tenant: str, project: str) -> AsyncIterator[RunState]:
         """The run when everything in it is surely in the log."""
+        check_whose(run, tenant, project)
         async with self._host.confirmed(run_stream(run)) as found:
             yield _mine(found, run, tenant, project)
 

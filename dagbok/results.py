@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 from dagbok.agents.scheduler.decide.judges import judge_of
 from dagbok.agents.workers.reader import ArtifactReader
@@ -106,18 +106,29 @@ def result_of(run: RunState, reader: ArtifactReader) -> RunResult:
     )
 
 
-def unserved_keys(run: RunState) -> list[str]:
+class Unserved(NamedTuple):
+    """What an open attempt waits for and no process has: a worker or verifier by its key, or whoever serves a pool. As
+    text, `worker 'x'`."""
+
+    kind: Literal["worker", "verifier", "pool"]
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r}"
+
+
+def unserved_keys(run: RunState) -> list[Unserved]:
     """What open attempts of the run wait for and no process that was offered them serves."""
-    found: set[str] = set()
+    found: set[Unserved] = set()
     for task in run.active:
         node = run.tasks[task]
         attempt = node.attempt
         if attempt is None or attempt.claim is not None or not attempt.unserved:
             continue
         if attempt.kind == "work":
-            found.add(f"worker {node.spec.worker!r}")
+            found.add(Unserved("worker", node.spec.worker))
         else:
-            found.add(f"verifier {judge_of(run, node)!r}")
+            found.add(Unserved("verifier", judge_of(run, node)))
     return sorted(found)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dagbok.agents.workers.sessions.past import Told, fork_session, read_session, turn_of, turns_of
+from dagbok.events.arguments import text, whole
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.specs import SessionFork
@@ -70,6 +71,9 @@ class Sessions(Looking):
     async def _find_turn(
         self, run: str, task: str, turn: int | None, tenant: str, project: str
     ) -> tuple[Session, Sequence[int]]:
+        text("task", task)
+        if turn is not None:
+            whole("turn", turn, least=1)
         async with self._confirmed(run, tenant, project) as found:
             if task not in found.tasks:
                 raise Refused(Code.NOT_FOUND, f"run {run} has no task {task!r}")

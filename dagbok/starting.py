@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import get_args
 
+from dagbok.agents.workers.definitions import Registry, Verifier, Worker
 from dagbok.agents.workers.edges import warn_of_idle_conditions
 from dagbok.agents.workers.encode import encode_spec
+from dagbok.events import arguments
 from dagbok.events.budgets import Limits, encode_limits
 from dagbok.events.ids import derive
+from dagbok.events.numbers import MAX_COUNT
 from dagbok.events.run.commands import StartRun
-from dagbok.events.run.values import Pinned, SecurityContext
+from dagbok.events.run.values import FailurePolicy, Pinned, SecurityContext
 from dagbok.events.specs import TaskSpec
 
 
@@ -26,6 +31,46 @@ def start_command(
         tasks=tuple(specs),
         roots=tuple(spec.id for spec in specs if spec.id not in needed),
         pinned=pinned,
-        limits=encode_limits(limits or Limits()),
+        limits=encode_limits(Limits() if limits is None else limits),
         context=SecurityContext(user=user),
     )
+
+
+def task_list(task: object) -> list[TaskSpec]:
+    """One task or several as a list. Raises `InvalidInput` (`usage`) for what is no `TaskSpec`."""
+    if isinstance(task, TaskSpec):
+        return [task]
+    if isinstance(task, str | bytes) or not isinstance(task, Iterable):
+        raise arguments.wrong("a task", task, "give a TaskSpec, or several in a list")
+    return [arguments.typed("a task", each, TaskSpec) for each in task]
+
+
+def check_pinned(
+    failure_policy: FailurePolicy | None, max_depth: int | None, max_decompositions: int | None
+) -> None:
+    """Raises `InvalidInput` (`usage`) for what is of another type; which numbers may be is decided with the run."""
+    if failure_policy is not None:
+        arguments.one_of("failure_policy", failure_policy, get_args(FailurePolicy))
+    for name, value in (("max_depth", max_depth), ("max_decompositions", max_decompositions)):
+        if value is not None:
+            arguments.whole(name, value, least=-MAX_COUNT)
+
+
+def check_member(pool: str, user: str, serve: bool, snapshot_bytes: int) -> None:
+    """Raises `InvalidInput` (`usage`) for what no process of a log can be."""
+    if not arguments.text("pool", pool).strip():
+        raise arguments.wrong("pool", pool, "give a name, or leave it out")
+    arguments.text("user", user)
+    arguments.typed("serve", serve, bool)
+    arguments.whole("snapshot_bytes", snapshot_bytes, least=1)
+
+
+def registry_of(definitions: Sequence[Worker | Verifier | ModuleType]) -> Registry:
+    """The workers and verifiers that a program names, or that its modules have. Raises what `Registry.add` raises."""
+    registry = Registry()
+    for definition in definitions:
+        if isinstance(definition, ModuleType):
+            registry.add_from(definition)
+        else:
+            registry.add(definition)
+    return registry

@@ -12,10 +12,13 @@ import msgspec
 from dagbok.agents.hosting.port import Host
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.encode import encode_spec
+from dagbok.events.arguments import text, typed, whole
 from dagbok.events.budgets import LimitChanges, Limits
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
+from dagbok.events.ids import check_id
+from dagbok.events.numbers import MAX_COUNT
 from dagbok.events.run.commands import (
     AmendRun,
     CancelRun,
@@ -31,6 +34,7 @@ from dagbok.events.run.values import FailurePolicy, VerifierPin
 from dagbok.events.specs import TaskSpec
 from dagbok.limiting import limits_command
 from dagbok.sending import client_command
+from dagbok.starting import check_pinned
 
 DEFAULT_TENANT = "local"
 DEFAULT_PROJECT = "default"
@@ -49,8 +53,9 @@ class Steering:
 
     `reason` and `note` are kept in the log. Every method raises `Refused` when the command is refused, and then nothing
     has changed: `not_found` for a run or task that is not there or is foreign, `run_closed` for a run that has ended,
-    `version_conflict` when the run or the task does not stand so that this could be done. It raises as `Dagbok.wait`
-    does when this process cannot go on.
+    `version_conflict` when the run or the task does not stand so that this could be done. It raises `InvalidInput` for
+    a tenant or project that is no id (`invalid_spec`) and for an argument of another type (`usage`), and as
+    `Dagbok.wait` does when this process cannot go on.
     """
 
     def __init__(self, host: Host, registry: Registry, *, pool: str, user: str) -> None:
@@ -63,21 +68,21 @@ class Steering:
     ) -> Answer:
         """No attempt starts until `resume`; what runs may finish, and its results count. Refused (`version_conflict`)
         when it is paused."""
-        return await self._send(run, PauseRun(reason), tenant, project)
+        return await self._send(run, PauseRun(text("reason", reason)), tenant, project)
 
     async def resume(
         self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
     ) -> Answer:
         """Go on after `pause`. Refused (`version_conflict`) when it is not paused: of a blocked run, `resolve` the
         tasks."""
-        return await self._send(run, ResumeRun(reason), tenant, project)
+        return await self._send(run, ResumeRun(text("reason", reason)), tenant, project)
 
     async def cancel(
         self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
     ) -> Answer:
         """End the run for good: its attempts are closed, its open tasks cancelled; what is verified stays published.
         `wait` returns a result that says so, and what workers return later is dropped."""
-        return await self._send(run, CancelRun(reason), tenant, project)
+        return await self._send(run, CancelRun(text("reason", reason)), tenant, project)
 
     async def cancel_task(
         self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, reason: str = ""
@@ -85,21 +90,21 @@ class Steering:
         """End one branch: the task and what was created below it, as far as nothing else waits for that. Whatever waits
         for the task itself cannot go on, until another one is put in its place (`supersede`). Refused
         (`version_conflict`) when the task has ended."""
-        return await self._send(run, CancelTask(task, reason), tenant, project)
+        return await self._send(run, CancelTask(text("task", task), text("reason", reason)), tenant, project)
 
     async def resolve(
         self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, note: str = ""
     ) -> Answer:
         """A blocked task goes on; `note` reaches its worker (`TaskContext.problem`). Refused (`version_conflict`) when
         it is not blocked; of a run that is blocked by a limit, `set_limits`."""
-        return await self._send(run, ResolveBlock(task, note), tenant, project)
+        return await self._send(run, ResolveBlock(text("task", task), text("note", note)), tenant, project)
 
     async def retry(
         self, run: str, task: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, note: str = ""
     ) -> Answer:
         """A failed task runs again, with all its attempts; a run that failed goes on. `note` reaches its worker
         (`TaskContext.problem`). Refused (`version_conflict`) when it has not failed."""
-        return await self._send(run, RetryTask(task, note), tenant, project)
+        return await self._send(run, RetryTask(text("task", task), text("note", note)), tenant, project)
 
     async def supersede(
         self,
@@ -120,8 +125,12 @@ class Steering:
         when the id is taken, `weaker_verifier`, and the codes of `Dagbok.start` for a graph that cannot be. Raises
         `InvalidInput` (`invalid_spec`) for a value that is no JSON.
         """
+        typed("replacement", replacement, TaskSpec)
+        if expected_graph_revision is not None:
+            whole("expected_graph_revision", expected_graph_revision, least=-MAX_COUNT)
         spec = encode_spec(replacement, derived_id=secrets.token_hex(16), pool=self._pool)
-        answer = await self._send(run, SupersedeTask(task, spec, expected_graph_revision), tenant, project)
+        command = SupersedeTask(text("task", task), spec, expected_graph_revision)
+        answer = await self._send(run, command, tenant, project)
         return Superseded(**msgspec.structs.asdict(answer), replacement=spec.id)
 
     async def amend(
@@ -145,7 +154,11 @@ class Steering:
         Refused: `version_conflict` when all of it is so already, `config_mismatch` when a verifier would not judge any
         more what it did, `invalid_spec` for a number that is none.
         """
-        command = AmendRun(dict(verifiers or {}), failure_policy, max_depth, max_decompositions, reason)
+        check_pinned(failure_policy, max_depth, max_decompositions)
+        pins = {} if verifiers is None else dict(typed("verifiers", verifiers, Mapping))
+        for key, pin in pins.items():
+            typed(f"the verifier {text('a key of verifiers', key)}", pin, VerifierPin)
+        command = AmendRun(pins, failure_policy, max_depth, max_decompositions, text("reason", reason))
         return await self._send(run, command, tenant, project)
 
     async def set_limits(
@@ -174,13 +187,22 @@ class Steering:
         (`verifier_unavailable`)."""
         found = self._registry.pins()
         for key in keys:
-            if key not in found:
+            if text("key", key) not in found:
                 raise Refused(Code.VERIFIER_UNAVAILABLE, f"this program has no verifier {key!r}")
         return {key: found[key] for key in keys} if keys else found
 
     async def _send(self, run: str, command: RunCommand, tenant: str, project: str) -> Answer:
+        check_whose(run, tenant, project)
         envelope = client_command(run, command, tenant=tenant, project=project, user=self._user)
         answer = await self._host.ask(envelope)
         if not answer.accepted:
             raise Refused(Code(answer.code or Code.INTERNAL_ERROR), answer.reason, advice=answer.advice or None)
         return answer
+
+
+def check_whose(run: str, tenant: str, project: str) -> None:
+    """Raises `InvalidInput`: `usage` for a run that is no text, `invalid_spec` for a tenant or project that is no
+    id."""
+    text("run", run)
+    check_id("tenant", tenant)
+    check_id("project", project)

@@ -20,6 +20,8 @@ ZERO_HASH: Final = "0" * 64
 
 def check_id(kind: str, value: str) -> str:
     """Return `value` when it is a valid id; raises `InvalidInput` naming the `kind` otherwise."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{kind} is no text, but of the type {type(value).__name__}", code=Code.INVALID_SPEC)
     if ID_PATTERN.fullmatch(value) is None:
         raise InvalidInput(
             f"{kind} {value[:140]!r} is not 1 to 128 of the characters A-Z a-z 0-9 . _ -", code=Code.INVALID_SPEC

@@ -5,8 +5,8 @@ The log has its own form of each (`events/run/values.py`); `agents/workers/encod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
@@ -106,6 +106,11 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
         return value
 
 
+def _listed(values: object) -> tuple[Any, ...]:
+    """As the model keeps them. What is no list is left to the model to refuse; a text is no list of its letters."""
+    return tuple(values) if isinstance(values, Iterable) and not isinstance(values, str) else cast("Any", values)
+
+
 Content = Any
 """Bytes, or a JSON value."""
 
@@ -147,6 +152,8 @@ class Outcome(Written, title=TITLE + "Outcome"):
         used, here and in the other two.
         """
         named = {"result": Artifact(content=content, media_type=media_type)}
+        if artifacts is not None and not isinstance(artifacts, Mapping):
+            return cls(kind="candidate", artifacts=artifacts)  # which says what is wrong with them
         for name, item in (artifacts or {}).items():
             named[name] = item if isinstance(item, Artifact) else Artifact(content=item)
         return cls(kind="candidate", artifacts=named, outputs=outputs, usage=usage)
@@ -168,8 +175,8 @@ class Outcome(Written, title=TITLE + "Outcome"):
         """
         return cls(
             kind="decompose",
-            tasks=tuple(tasks),
-            reuse=tuple(reuse),
+            tasks=_listed(tasks),
+            reuse=_listed(reuse),
             rationale=rationale,
             composition_contract=composition_contract,
             expected_graph_revision=expected_graph_revision,

@@ -7,8 +7,10 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import get_args
 
 from dagbok.agents.workers.context import Candidate, TaskContext
+from dagbok.events import arguments
 from dagbok.events.canonical import Json, digest
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
@@ -81,7 +83,8 @@ def worker(key: str, *, pure: bool = False, concurrency: int | None = None) -> C
     """Declare a function, async or sync, as the worker of `key`.
 
     It gets a `TaskContext` and returns an `Outcome`. An exception spends one attempt, and its message reaches the next;
-    `Terminal` fails the task at once.
+    `Terminal` fails the task at once. Raises `InvalidInput` (`usage`, `invalid_spec`) for a key that is no text or
+    blank, and a `concurrency` that is no whole number from 1.
     """
 
     def declare(function: WorkerFunction) -> Worker:
@@ -103,21 +106,33 @@ def verifier(
     """Declare a function, async or sync, as the verifier of `key`. Change `version` whenever it may judge differently.
 
     It gets the candidate and the task and returns true, false or a `Verdict`. An exception asks the verifier again, not
-    the worker.
+    the worker. Raises `InvalidInput` (`usage`) for arguments that are not of their types, and as `worker` does.
     """
 
     def declare(function: VerifierFunction) -> Verifier:
-        kinds = (judges,) if isinstance(judges, str) else tuple(judges)
         limit = _concurrency(function, key, concurrency)
-        return Verifier(key, function, version, limit, assurance, kinds, config, timeout_s)
+        arguments.text("version", version)
+        arguments.one_of("assurance", assurance, get_args(Assurance))
+        if timeout_s is not None:
+            arguments.number("timeout_s", timeout_s, advice="name a number of seconds")
+        return Verifier(key, function, version, limit, assurance, _kinds(judges), config, timeout_s)
 
     return declare
 
 
+def _kinds(judges: tuple[Judged, ...] | Judged) -> tuple[Judged, ...]:
+    kinds = (judges,) if isinstance(judges, str) else tuple(arguments.typed("judges", judges, (tuple, list)))
+    for kind in kinds:
+        arguments.one_of("judges", kind, get_args(Judged))
+    return kinds
+
+
 def _concurrency(function: object, key: str, wanted: int | None) -> int:
-    if not key.strip():
+    if not arguments.text("key", key).strip():
         raise InvalidInput("a key is not blank", code=Code.INVALID_SPEC)
-    if wanted is not None and wanted < 1:
+    if not callable(function):
+        raise arguments.wrong(f"the function of {key}", function, "declare a function")
+    if wanted is not None and arguments.whole("concurrency", wanted) < 1:
         raise InvalidInput(f"{key}: concurrency must be at least 1", code=Code.INVALID_SPEC)
     return wanted or (ASYNC_CONCURRENCY if inspect.iscoroutinefunction(function) else SYNC_CONCURRENCY)
 
@@ -130,8 +145,9 @@ class Registry:
         self.verifiers: dict[str, Verifier] = {}
 
     def add(self, *definitions: Worker | Verifier) -> None:
-        """Register; the same definition again changes nothing."""
+        """Register; the same definition again changes nothing. Raises `InvalidInput` (`usage`) for what is neither."""
         for definition in definitions:
+            arguments.typed("a definition", definition, (Worker, Verifier))
             kind: dict[str, Worker] | dict[str, Verifier] = (
                 self.workers if isinstance(definition, Worker) else self.verifiers
             )
@@ -146,6 +162,8 @@ class Registry:
 
     def add_from(self, namespace: object) -> None:
         """Register every worker and verifier that a module (or any object) has as an attribute."""
+        if not hasattr(namespace, "__dict__"):
+            raise arguments.wrong("a module", namespace, "give the module itself")
         found = [value for value in vars(namespace).values() if isinstance(value, Worker | Verifier)]
         self.add(*found)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dagbok.events.codes import Code
-from dagbok.events.errors import InvalidInput
+from dagbok.events.arguments import number
 from dagbok.events.run.commands import MAX_RETRY_AFTER_MS
 
 
@@ -14,14 +13,12 @@ class Retry(Exception):
     attempt begins before `after_s` seconds are over, up to a day. The usual backoff comes on top, so that not all come
     back at once. Else it is a failure like any other: a worker's spends one attempt, and its message reaches the next.
 
-    Raises `InvalidInput` (`usage`) when `after_s` is negative or no number.
+    Raises `InvalidInput` (`usage`) when `after_s` is negative or no number; True and text are none.
     """
 
     def __init__(self, message: object = "", *, after_s: float) -> None:
         super().__init__(message)
-        if not after_s >= 0:
-            raise InvalidInput(f"Retry after {after_s} s", code=Code.USAGE, advice="name a number of seconds from 0")
-        self.after_s = after_s
+        self.after_s = number("after_s of Retry", after_s, advice="name a number of seconds from 0")
 
 
 def retry_after_ms(error: BaseException) -> int:

@@ -21,17 +21,16 @@ from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
 from dagbok.events.run import values
 from dagbok.events.run.amounts import costs_more
+from dagbok.events.run.commands import SetLimits
 from dagbok.events.written import problems_of
-from dagbok.limiting import limits_command, raising_command
-from dagbok.projections.task_graph.state import CLOSED_RUN
+from dagbok.limiting import hold_to, limits_command
+from dagbok.projections.task_graph.state import RunStatus
 from dagbok.projections.views.graph.rows import RunRow
 from dagbok.sending import client_command
 from dagbok.settings import Settings
 
 SET_BY = ("RunStarted", "LimitsSet")
 MAX_DIGITS = 20
-HELD_AGAIN = (Code.CONFIG_MISMATCH, Code.RUN_CLOSED)
-"""Somebody else has raised them since, or the run has ended."""
 
 
 def limits_of(found: Reading, run: RunRow) -> values.Limits:
@@ -70,20 +69,20 @@ def higher(now: Limits | values.Limits, wanted: Limits) -> list[str]:
     return [f"the run has {', '.join(stand)}, which stays: limits only grow"] if stand else []
 
 
-async def hold_to(settings: Settings, run: str, wanted: Limits) -> list[str]:
+async def hold_run_to(settings: Settings, run: str, wanted: Limits) -> list[str]:
     """Raise the limits of a run that was there to those that are wanted, or set them; what to say of higher ones.
     Raises `Refused`."""
-    while True:
+
+    async def now() -> tuple[RunStatus, values.Limits]:
         async with reading(settings) as found:
             row = found.find_run(run)
-            now = limits_of(found, row)
-        command = None if row.status in CLOSED_RUN else raising_command(now, wanted)
-        if command is None:
-            return higher(now, wanted)
+            return row.status, limits_of(found, row)
+
+    async def send(command: SetLimits) -> None:
         envelope = client_command(run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
-        answer = await decide(settings, envelope)
-        if answer.code not in HELD_AGAIN:
-            accepted(answer, run)
+        accepted(await decide(settings, envelope), run)
+
+    return higher(await hold_to(wanted, now, send), wanted)
 
 
 def limits(name: str, changes: Sequence[str], place: Place | None, output: Output | None) -> int:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from dagbok.cli import say
 from dagbok.cli.text import counts, duration, short
+from dagbok.results import Unserved
 
 LIVE_EVERY_S = 0.1
 PLAIN_EVERY_S = 2.0
@@ -27,7 +28,7 @@ class Now(Protocol):
 
     def counts(self) -> Mapping[str, int]: ...
 
-    def unserved(self) -> Sequence[str]: ...
+    def unserved(self) -> Sequence[Unserved]: ...
 
     def remedy(self) -> str: ...
 
@@ -92,7 +93,7 @@ class Meter:
         if status == "paused":
             return f"to go on: dagbok resume {short(self._run)}", ""
         unserved = self._now.unserved()
-        return ("no process serves " + ", ".join(unserved[:3]), self._now.remedy()) if unserved else ("", "")
+        return ("no process serves " + ", ".join(map(str, unserved[:3])), self._now.remedy()) if unserved else ("", "")
 
 
 def shown(meter: Meter, *, quiet: bool) -> AbstractContextManager[object]:

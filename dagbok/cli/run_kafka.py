@@ -27,6 +27,7 @@ from dagbok.events.errors import Refused
 from dagbok.events.ids import run_id
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.projections.task_graph.state import CLOSED_RUN
+from dagbok.results import Unserved
 from dagbok.settings import Settings
 
 POOL = "default"
@@ -125,7 +126,7 @@ class _Now:
     def counts(self) -> Mapping[str, int]:
         return self._dagbok.progress(self._run, tenant=self._tenant, project=self._project)
 
-    def unserved(self) -> Sequence[str]:
+    def unserved(self) -> Sequence[Unserved]:
         return self._dagbok.unserved(self._run, tenant=self._tenant, project=self._project)
 
     def remedy(self) -> str:

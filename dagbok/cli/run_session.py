@@ -25,10 +25,8 @@ from dagbok.events.budgets import Limits
 from dagbok.events.errors import Refused
 from dagbok.events.ids import run_id
 from dagbok.events.when import When
+from dagbok.results import Unserved
 from dagbok.settings import Settings
-
-POOL = "pool '"
-"""How `Dagbok.unserved` begins the name of a pool."""
 
 
 class Whose(TypedDict):
@@ -126,11 +124,11 @@ class _Now:
     def counts(self) -> Mapping[str, int]:
         return self._dagbok.progress(self._run, **self._whose)
 
-    def unserved(self) -> Sequence[str]:
+    def unserved(self) -> Sequence[Unserved]:
         return self._dagbok.unserved(self._run, **self._whose)
 
     def remedy(self) -> str:
-        pools = [each[len(POOL) : -1] for each in self.unserved() if each.startswith(POOL)]
+        pools = [each.name for each in self.unserved() if each.kind == "pool"]
         if pools != self._remedy[0]:  # files are looked for: once, not with every look
             mine, file = pool_of(self._session.entry.file), self._session.entry.file
             self._remedy = pools, how_to_serve(pools, self._session.settings.data, [mine], known=[file])

@@ -13,7 +13,7 @@ from dagbok.cli import say
 from dagbok.cli.choose import choose, explained
 from dagbok.cli.control import accepted
 from dagbok.cli.entry import Entry, call_main
-from dagbok.cli.limits import hold_to, parse
+from dagbok.cli.limits import hold_run_to, parse
 from dagbok.cli.module_file import as_file, load_all, pool_of
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.ownership import who_goes_on
@@ -83,4 +83,4 @@ async def _submit(
         accepted(answer, run)
     except Refused as error:
         raise explained(error, entry, run) from error
-    return run, known, [] if limits is None else await hold_to(settings, run, limits)
+    return run, known, [] if limits is None else await hold_run_to(settings, run, limits)

@@ -10,6 +10,7 @@ from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.definitions import Verifier, Worker
 from dagbok.agents.workers.encode import encode_outcome, encode_report
+from dagbok.events.arguments import typed
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
 from dagbok.events.specs import Outcome, TaskSpec, Verdict
@@ -24,9 +25,10 @@ def outcome_of(worker: Worker, task: TaskContext) -> Outcome:
     run. For plain test functions; in an async one, await the worker itself.
 
     Raises whatever the worker raises; `InvalidInput` (`invalid_outcome`, `invalid_spec`) for an answer that would fail
-    the attempt, and (`usage`) within a running event loop.
+    the attempt, and (`usage`) for arguments of another kind and within a running event loop.
     """
-    answer = _called(worker, task)
+    typed("worker", worker, Worker)
+    answer = _called(worker, typed("task", task, TaskContext))
     encode_outcome(answer, "test", dispatch_of(_ANY, task.task_id), Memory().put)
     assert isinstance(answer, Outcome)  # else encoding has refused it
     return answer
@@ -36,8 +38,12 @@ def verdict_of(verifier: Verifier, candidate: Candidate, task: TaskContext) -> V
     """What the verifier says of the candidate (see `candidate_of`), as a `Verdict`, also when it says true or false.
 
     Raises whatever the verifier raises; `InvalidInput` (`invalid_outcome`) for an answer that is no verdict, and
-    (`usage`) within a running event loop. `timeout_s` of the verifier is not observed.
+    (`usage`) for arguments of another kind and within a running event loop. `timeout_s` of the
+    verifier is not observed.
     """
+    typed("verifier", verifier, Verifier)
+    typed("candidate", candidate, Candidate)
+    typed("task", task, TaskContext)
     report = encode_report(_called(verifier, candidate, task), dispatch_of(_ANY, task.task_id), verifier.pin)
     return Verdict(
         verdict=report.verdict,

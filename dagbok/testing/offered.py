@@ -4,23 +4,29 @@ dispatch like the one that a run would send, and what stands in it has passed th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
+from pydantic import ValidationError
 
 from dagbok.agents.workers.context import Candidate, TaskContext
 from dagbok.agents.workers.encode import encode_outcome, encode_spec
 from dagbok.agents.workers.sessions.memory import session_in_memory
+from dagbok.events import arguments
 from dagbok.events.canonical import Json, canonical, sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Dispatch, Input, Problem
 from dagbok.events.errors import InvalidInput
+from dagbok.events.ids import check_id
 from dagbok.events.run import values
 from dagbok.events.run.values import NULL, ArtifactItem, ArtifactRef, Phase, SecurityContext
 from dagbok.events.specs import Artifact, Content, Outcome, TaskSpec
+from dagbok.events.written import problems_of
 from dagbok.testing.make import CHECK
 
 LOCAL: Final = SecurityContext("local")
+TENANT: Final = "local"
+PROJECT: Final = "default"
 
 
 def context(
@@ -39,8 +45,8 @@ def context(
     attempt: int | None = None,
     epoch: int | None = None,
     cancelled: bool = False,
-    tenant: str = "local",
-    project: str = "default",
+    tenant: str = TENANT,
+    project: str = PROJECT,
     run_id: str = "run",
     task_id: str | None = None,
     graph_revision: int = 1,
@@ -56,28 +62,38 @@ def context(
     same as `attempt`. `session`: what the worker put down before, in an earlier attempt.
 
     Raises `InvalidInput` for a value that no run would take (`invalid_spec`, `invalid_outcome`), for a dependency whose
-    outcome is no candidate, and when both `diagnostics` and `problem` are given (`usage`).
+    outcome is no candidate, for an argument of another type or out of its range (`attempt` and `epoch` count from 1),
+    and when both `diagnostics` and `problem` are given (`usage`).
     """
+    check_id("tenant", tenant)
+    check_id("project", project)
+    arguments.one_of("phase", phase, get_args(Phase))
+    arguments.typed("cancelled", cancelled, bool)
+    arguments.typed("security", security, SecurityContext)
+    if problem is not None:
+        arguments.typed("problem", problem, Problem)
+    published = {} if dependencies is None else arguments.typed("dependencies", dependencies, Mapping)
     if diagnostics is not None:
         if problem is not None:
             raise InvalidInput("both diagnostics and a problem", code=Code.USAGE, advice="put them into the problem")
         problem = Problem(Code.VERIFICATION_FAILED, diagnostics=_raw(diagnostics))
     given = {"goal": goal, "inputs": inputs, "contract": contract, "metadata": metadata}
     written = _spec_of(spec, {name: value for name, value in given.items() if value is not None})
-    id = task_id or written.id or "task"
-    number = attempt or (1 if problem is None else 2)
+    id = check_id("task_id", task_id) if task_id is not None else written.id or "task"
+    begun = 1 if problem is None else 2
+    number = begun if attempt is None else arguments.whole("attempt", attempt, least=1)
     memory = Memory()
     offered = msgspec.structs.replace(
         dispatch_of(written, id),
         tenant=tenant,
         project=project,
-        run=run_id,
-        epoch=epoch or number,
+        run=arguments.text("run_id", run_id),
+        epoch=number if epoch is None else arguments.whole("epoch", epoch, least=1),
         phase=phase,
         attempt=number,
         context=security,
-        graph_revision=graph_revision,
-        inputs=tuple([item for task, found in (dependencies or {}).items() for item in memory.published(task, found)]),
+        graph_revision=arguments.whole("graph_revision", graph_revision),
+        inputs=tuple([item for task, found in published.items() for item in memory.published(task, found)]),
         composition=_raw(composition),
         problem=problem,
     )
@@ -95,7 +111,7 @@ def candidate_of(outcome: object, *, task_id: str = "task") -> Candidate:
     nobody judges one.
     """
     memory = Memory()
-    offered = dispatch_of(_spec_of(None, {}), task_id)
+    offered = dispatch_of(_spec_of(None, {}), check_id("task_id", task_id))
     said = encode_outcome(outcome, task_id, offered, memory.put)
     if isinstance(said, values.Blocked):
         raise InvalidInput("a blocked outcome is not judged", code=Code.INVALID_OUTCOME)
@@ -123,6 +139,7 @@ class Memory:
 
     def published(self, task: str, found: Content | Artifact | Outcome) -> tuple[Input, ...]:
         """The artifacts of a verified task. Raises `InvalidInput` (`invalid_outcome`) when there are none."""
+        check_id("the task of a dependency", task)
         if isinstance(found, Artifact):
             found = Outcome.candidate(found.content, media_type=found.media_type)
         outcome = found if isinstance(found, Outcome) else Outcome.candidate(found)
@@ -138,8 +155,8 @@ def dispatch_of(spec: TaskSpec, id: str) -> Dispatch:
     encoded = encode_spec(spec, derived_id=id, pool="default")
     return Dispatch(
         kind="work",
-        tenant=LOCAL.user,
-        project="default",
+        tenant=TENANT,
+        project=PROJECT,
         run="run",
         task=id,
         epoch=1,
@@ -156,9 +173,14 @@ def dispatch_of(spec: TaskSpec, id: str) -> Dispatch:
 
 
 def _spec_of(spec: TaskSpec | None, given: Mapping[str, Json]) -> TaskSpec:
-    if spec is None:
-        return TaskSpec.model_validate({"goal": "do it", "worker": "work", "verifier": CHECK, **given})
-    return TaskSpec.model_validate({**{name: getattr(spec, name) for name in spec.model_fields_set}, **given})
+    plain: Mapping[str, Json] = {"goal": "do it", "worker": "work", "verifier": CHECK}
+    if spec is not None:
+        arguments.typed("spec", spec, TaskSpec)
+        plain = {name: getattr(spec, name) for name in spec.model_fields_set}
+    try:
+        return TaskSpec.model_validate({**plain, **given})
+    except ValidationError as error:
+        raise InvalidInput(problems_of(error), code=Code.INVALID_SPEC) from error
 
 
 def _input(task: str, item: ArtifactItem) -> Input:

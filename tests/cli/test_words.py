@@ -22,6 +22,7 @@ from dagbok.cli.text import clean, columns, counts, duration, short
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.results import Unserved
 from dagbok.settings import Settings
 from tests.cli.conftest import Call
 
@@ -202,7 +203,7 @@ class Standing:
     """A run as a progress display sees it."""
 
     def __init__(self) -> None:
-        self.state, self.tasks, self.nobody = "running", {"verified": 1, "running": 2}, list[str]()
+        self.state, self.tasks, self.nobody = "running", {"verified": 1, "running": 2}, list[Unserved]()
         self.silent = self.command = ""
 
     def status(self) -> str:
@@ -211,7 +212,7 @@ class Standing:
     def counts(self) -> dict[str, int]:
         return self.tasks
 
-    def unserved(self) -> list[str]:
+    def unserved(self) -> list[Unserved]:
         return self.nobody
 
     def remedy(self) -> str:
@@ -234,10 +235,10 @@ def test_progress_is_told_when_something_changed(capsys: pytest.CaptureFixture[s
     now.state = "paused"
     plain.tell()
     assert "to go on: dagbok resume ffffffffffff" in capsys.readouterr().err
-    now.state, now.nobody = "running", ["worker 'x'"]
+    now.state, now.nobody = "running", [Unserved("worker", "x")]
     plain.tell()
     assert "no process serves worker 'x'\n" in capsys.readouterr().err
-    now.nobody, now.command = ["pool 'there-0123456789'"], "dagbok up --import there.py"
+    now.nobody, now.command = [Unserved("pool", "there-0123456789")], "dagbok up --import there.py"
     plain.tell()
     told = capsys.readouterr().err
     assert told.endswith("no process serves pool 'there-0123456789': dagbok up --import there.py\n")
@@ -252,7 +253,7 @@ async def test_on_a_terminal_a_command_that_helps_stands_whole_above_the_live_li
     monkeypatch.setenv("COLUMNS", "50")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     now, looks = Standing(), asyncio.Semaphore(0)
-    now.nobody, now.command = ["pool 'there-0123456789'"], "dagbok up --import there.py --import here.py"
+    now.nobody, now.command = [Unserved("pool", "there-0123456789")], "dagbok up --import there.py --import here.py"
 
     def trouble() -> str:
         looks.release()

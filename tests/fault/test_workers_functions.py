@@ -263,7 +263,7 @@ async def test_a_key_nobody_serves_is_shown_and_served_by_the_process_that_has_i
     async with hosted(tmp_path) as dagbok:
         run = await dagbok.start(spec("rare"), key="rare")
         await until(dagbok, lambda: bool(dagbok.unserved(run)))
-        assert dagbok.unserved(run) == ["worker 'rare'"]
+        assert dagbok.unserved(run) == [("worker", "rare")]
 
     @worker("rare")
     async def rare(task: TaskContext) -> Outcome:
@@ -292,7 +292,7 @@ async def test_a_review_waits_for_the_version_of_its_verifier_that_the_run_is_bo
     async with hosted(tmp_path, judge("1")) as dagbok:
         run = await dagbok.start(spec("makes", verifier="judge"))
     async with hosted(tmp_path, makes, judge("2")) as dagbok:
-        await until(dagbok, lambda: dagbok.unserved(run) == ["verifier 'judge'"])
+        await until(dagbok, lambda: dagbok.unserved(run) == [("verifier", "judge")])
         rejected = await events_of(dagbok, AttemptUnserved)
         serves = {name for event in rejected for name in event.serves}
         assert "judge (version 2)" in serves

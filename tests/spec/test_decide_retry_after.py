@@ -56,7 +56,7 @@ def test_seconds_become_milliseconds_within_a_day() -> None:
     assert retry_after_ms(ValueError("no")) == 0
     assert str(Retry("slow down", after_s=1)) == "slow down"
     for wrong in (-1, math.nan):
-        with pytest.raises(InvalidInput, match="Retry after"):
+        with pytest.raises(InvalidInput, match="after_s of Retry"):
             Retry("no", after_s=wrong)
 
 

@@ -67,11 +67,11 @@ async def test_a_task_in_a_pool_that_nobody_serves_is_told_by_the_sdk(
     task = spec("echo", pool="elsewhere")
     async with Dagbok.embedded(tmp_path, yes, projector="none") as dagbok:
         run = await dagbok.start(task)
-        assert dagbok.unserved(run) == ["pool 'elsewhere'"]
+        assert dagbok.unserved(run) == [("pool", "elsewhere")]
         async with Dagbok.embedded(tmp_path, yes, pool="elsewhere", projector="none"), asyncio.timeout(LIMIT_S):
-            while "worker 'echo'" not in dagbok.unserved(run):  # noqa: ASYNC110 - it is to be looked at
+            while ("worker", "echo") not in dagbok.unserved(run):  # noqa: ASYNC110 - it is to be looked at
                 await asyncio.sleep(0.01)
-            assert dagbok.unserved(run) == ["worker 'echo'"]
+            assert [str(each) for each in dagbok.unserved(run)] == ["worker 'echo'"]
 
 
 async def test_the_answer_to_supersede_names_the_replacement(tmp_path: Path) -> None:

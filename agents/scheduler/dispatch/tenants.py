@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from dagbok.agents.queue import Lane
-from dagbok.events.codes import Code
-from dagbok.events.errors import InvalidInput
+from dagbok.events.arguments import wrong
 
 StreamAttempt = tuple[str, str, int]
 """Stream of the run, task, epoch: what names an attempt here, where runs go by their streams."""
@@ -23,12 +22,12 @@ TenantLimit = Callable[[str], int | None]
 
 def limit_by_tenant(limit: int | TenantLimit | None) -> TenantLimit | None:
     """One number for all tenants, or what is a limit by tenant already. Raises `InvalidInput` (`usage`) for a number
-    below 1."""
-    if not isinstance(limit, int):
+    below 1, and for what is neither."""
+    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 1:
+        return lambda _tenant: limit
+    if limit is None or (not isinstance(limit, int) and callable(limit)):
         return limit
-    if limit < 1:
-        raise InvalidInput(f"tenant_limit is {limit}", code=Code.USAGE, advice="name a number above zero, or none")
-    return lambda _tenant: limit
+    raise wrong("tenant_limit", limit, "name a number above zero, or none")
 
 
 class TenantPlaces:

@@ -43,5 +43,5 @@ def _check(
 def not_given(runs: Iterable[RunState]) -> str:
     """What open attempts wait for for ever, as the beginning of a sentence; empty when that is nothing: tasks that were
     made on the way name their workers when nobody can check them any more."""
-    keys = sorted({key for run in runs for key in unserved_keys(run)})
+    keys = sorted({str(key) for run in runs for key in unserved_keys(run)})
     return f"no process has {', '.join(keys)}: pass what the tasks name to simulate; " if keys else ""

@@ -10,10 +10,14 @@ from types import ModuleType
 import msgspec
 
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
+from dagbok.events import arguments
 from dagbok.events.budgets import Limits, encode_limits
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
 from dagbok.events.run import values
 from dagbok.events.run.values import FailurePolicy
 from dagbok.events.specs import TaskSpec
+from dagbok.starting import check_pinned, task_list
 from dagbok.testing.simulation.faults import Faults
 from dagbok.testing.simulation.given import Check, GivenWorkload
 from dagbok.testing.simulation.history import shown
@@ -83,10 +87,19 @@ def simulate(
     process may vanish while it runs: that is the point.
 
     Raises `SimulationFailed` with the shortened history of the first schedule that goes wrong; the same seed gives the
-    same history again. Raises `InvalidInput` when the tasks name a worker or verifier that was not given, and
-    `RuntimeError` inside of a running event loop: call it from a plain function.
+    same history again. Raises `InvalidInput` when the tasks name a worker or verifier that was not given, there is no
+    task, or an argument is of another kind (`usage`), and `RuntimeError` inside of a running event loop: call it from a
+    plain function.
     """
-    wanted = [tasks] if isinstance(tasks, TaskSpec) else list(tasks)
+    wanted = task_list(tasks)
+    if not wanted:
+        raise InvalidInput("there is no task to simulate", code=Code.USAGE, advice="give at least one TaskSpec")
+    if check is not None and not callable(check):
+        raise arguments.wrong("check", check, "give a function of a RunResult")
+    arguments.typed("seeds", seeds, Iterable)
+    if faults is not None:
+        arguments.typed("faults", faults, Faults)
+    check_pinned(failure_policy, max_depth, max_decompositions)
     registry = Registry()
     for definition in definitions:
         if isinstance(definition, ModuleType):
@@ -98,12 +111,13 @@ def simulate(
         wanted,
         registry,
         check,
-        limits=limits if isinstance(limits, values.Limits) else encode_limits(limits or Limits()),
+        limits=limits if isinstance(limits, values.Limits) else encode_limits(Limits() if limits is None else limits),
         failure_policy=failure_policy,
         max_depth=max_depth,
         max_decompositions=max_decompositions,
     )
-    return simulate_workload(workload, seeds, faults or Faults(), rerun="simulate(…, seeds=[{seed}])")
+    what = Faults() if faults is None else faults
+    return simulate_workload(workload, seeds, what, rerun="simulate(…, seeds=[{seed}])")
 
 
 def simulate_workload(workload: Workload, seeds: Iterable[int], faults: Faults, *, rerun: str) -> Simulated:
@@ -112,6 +126,7 @@ def simulate_workload(workload: Workload, seeds: Iterable[int], faults: Faults, 
         raise RuntimeError("a simulation has an event loop of its own: call it from a plain function, not from async")
     total = Simulated()
     for seed in seeds:
+        arguments.typed("a seed", seed, int)
         plan = plan_of(seed, workload, faults)
         ending = live_through(plan, workload)
         if ending.violated is not None:
