@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, TypedDict
 
 import msgspec
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
@@ -14,6 +15,13 @@ from dagbok.events.run import values
 from dagbok.events.written import TITLE, Written
 
 Reachable = Annotated[Integer, Field(gt=0, le=MAX_COUNT)]
+
+
+def _above_zero(cost: Decimal | int | str) -> Decimal | int | str:
+    """With nothing to spend, no work that reserves nothing could begin either."""
+    if Decimal(cost) == 0:
+        raise ValueError("a limit of zero lets nothing run; none is no limit")
+    return cost
 
 
 class Limits(Written, title=TITLE + "Limits"):
@@ -49,7 +57,7 @@ class Limits(Written, title=TITLE + "Limits"):
     max_total_artifact_bytes: Reachable | None = None
     max_wall_ms: Reachable | None = None
     max_tokens: Reachable | None = None
-    max_cost: Cost | None = None
+    max_cost: Annotated[Cost, AfterValidator(_above_zero)] | None = None
     max_context_bytes: Reachable | None = None
 
     @property

@@ -34,8 +34,9 @@ class TaskLimits(Written, title=TITLE + "TaskLimits"):
 
     - `tokens`, `cost` (a decimal number, as in `Usage`): reserved of the budget of the run while an attempt runs; what
       it reports then replaces them.
-    - `context_bytes`, `context_artifacts`: what its worker may be handed at most: goal, contract, inputs and the
-      artifacts of dependencies. More blocks the task (`context_overflow`); nothing is ever cut.
+    - `context_bytes`, `context_artifacts`: what its worker may be handed at most: goal, contract, inputs, composition
+      contract and the artifacts of dependencies; metadata and what is told of earlier attempts do not count. More
+      blocks the task (`context_overflow`); nothing is ever cut.
     """
 
     tokens: Integer = Field(default=0, ge=0, le=MAX_COUNT)

@@ -19,6 +19,7 @@ from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
 from dagbok.events.run.commands import RunCommand, SupersedeTask
 from dagbok.events.specs import TaskSpec
+from dagbok.events.written import problems_of
 from dagbok.projections.views.graph.rows import RunRow
 from dagbok.settings import Settings
 
@@ -69,11 +70,14 @@ def _of_python(file: Path, options: Sequence[str]) -> TaskSpec:
 
 
 def _of_json(file: Path | None, text: str | None) -> TaskSpec:
-    where = file or Path("--spec")
     try:
         return TaskSpec.model_validate_json(file.read_bytes() if file is not None else text or "")
     except ValidationError as error:
-        raise broken(where, error, f"write a task as {SHAPE}") from error
+        advice = f"write a task as {SHAPE}"
+        if file is None:
+            said = " ".join(problems_of(error).split())
+            raise InvalidInput(f"--spec is no task: {said}", code=Code.USAGE, advice=advice) from error
+        raise broken(file, error, advice) from error
     except OSError as error:
         raise InvalidInput(
             f"cannot read {file}: {error.strerror or error}", code=Code.BAD_MODULE, advice="name a file with a task"

@@ -138,7 +138,10 @@ def _by_task(edges: Sequence[EdgeRow]) -> Mapping[str, Sequence[EdgeRow]]:
 
 
 def _took_ms(task: TaskRow) -> int | None:
-    begun = task.started_ms if task.started_ms is not None else task.opened_ms
+    """An attempt that is open still has not begun; a pure one has no start of its own."""
+    begun = task.started_ms
+    if begun is None and task.closed_ms is not None:
+        begun = task.opened_ms
     if begun is None:
         return None
     end = task.closed_ms if task.closed_ms is not None else system_ms()

@@ -125,6 +125,7 @@ def test_a_replacement_is_one_task_from_one_place(call: Call, copied: Program) -
     wrong = call(*copied.look("supersede", "last", "part-01", "--spec", '{"goal": 1}'))
     assert wrong.status == 2
     assert "worker: Field required" in wrong.err
+    assert wrong.err.startswith("DAGBOK-USAGE: --spec is no task: ")
     assert len(wrong.err.splitlines()) == 1
     file = copied.folder / "other.json"
     file.write_text('{"goal": "g", "worker": "part", "verifier": "check"}')

@@ -75,6 +75,8 @@ def test_a_superseded_task_names_what_stands_in_its_place(call: Call, tmp_path: 
     builder.send(RUN, SupersedeTask("a", task("b")))
     builder.send(RUN, SupersedeTask("b", task("c")))
     options = written(builder, tmp_path)
+    (line,) = [line for line in call("show", RUN, *options).out.splitlines() if line.strip().startswith("c ")]
+    assert " ms" not in line, "what is ready has taken no time yet"
     assert "in its place: b" in call("show", RUN, "--task", "a", *options).out.splitlines()
     said = call("artifact", "get", RUN, "a", *options)
     assert said.status == 3

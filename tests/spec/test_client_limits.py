@@ -214,7 +214,7 @@ COSTLY: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("cost_in", COSTLY.values(), ids=COSTLY.keys())
 @pytest.mark.parametrize(
     ("cost", "exact"),
-    [("1.50", "1.5"), (Decimal("0.10"), "0.1"), (3, "3"), (0, "0"), ("0.000000000000000001", "0.000000000000000001")],
+    [("1.50", "1.5"), (Decimal("0.10"), "0.1"), (3, "3"), ("0.000000000000000001", "0.000000000000000001")],
 )
 def test_a_cost_is_text_a_decimal_or_an_integer(cost_in: Callable[[Any], Any], cost: object, exact: str) -> None:
     assert cost_in(cost) == exact
@@ -296,3 +296,13 @@ def test_whole_seconds_are_seconds() -> None:
 def test_a_simulation_takes_the_limits_of_a_program() -> None:
     simulated = simulate(paying(), pays, yes, seeds=[1], limits=Limits(max_tokens=500))
     assert simulated.runs["succeeded"] == 1
+
+
+@pytest.mark.parametrize("limit", [{"max_cost": "0"}, {"max_cost": "0.00"}, {"max_tokens": 0}, {"max_open": 0}])
+def test_a_limit_of_zero_is_refused(limit: dict[str, str | int]) -> None:
+    with pytest.raises(ValidationError):
+        Limits.model_validate(limit)
+
+
+def test_a_reservation_and_a_use_of_nothing_are_right() -> None:
+    assert (TaskLimits(cost=0).cost, Usage(cost=Decimal(0)).cost) == ("0", "0")
