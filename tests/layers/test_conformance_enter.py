@@ -152,7 +152,7 @@ async def test_no_snapshot_while_a_layer_is_active() -> None:
 async def test_an_active_or_closed_snapshot_is_refused_before_a_factory(state: str, error: type[Exception]) -> None:
     made: list[Any] = []
     snapshot = {"schema_version": 1, "layers": [{"name": "a", "lifecycle_state": state, "runtime_state": {}}]}
-    with pytest.raises(error, match="internal-only|CLOSED snapshots cannot be entered"):
+    with pytest.raises(error, match=r"internal-only|CLOSED snapshots cannot be entered"):
         async with Compositor([LayerNode("a", counted(made))]).enter(session_snapshot=snapshot):
             pass
     assert made == []
