@@ -19,6 +19,8 @@ from dagbok.agents.layers import (
     NoLayerDeps,
     PlainLayer,
     PydanticAILayer,
+    PydanticAIPrompt,
+    PydanticAITool,
 )
 from dagbok.agents.layers.deps import dep_specs
 from tests.layers.parts import Count, Other
@@ -174,3 +176,8 @@ async def test_defect_4_a_state_that_cannot_be_kept_fails_alone_and_now() -> Non
     assert run.session_snapshot is not None
     assert [each.runtime_state for each in run.session_snapshot.layers] == [{"count": 7}, {"count": 0}, {"count": 7}]
     assert [name for name, slot in run.slots.items() if slot.uncleanly_suspended] == ["b"]
+
+
+def test_names_of_pydantic_ai_have_their_parameter_without_it() -> None:
+    for name in (PydanticAIPrompt, PydanticAITool):
+        assert name[int] != name[str]
