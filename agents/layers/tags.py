@@ -51,8 +51,9 @@ if TYPE_CHECKING:
     PydanticAIPrompt: TypeAlias = SystemPromptFunc[AgentDepsT]
     PydanticAIUserPrompt: TypeAlias = UserContent
     PydanticAITool: TypeAlias = Tool[AgentDepsT]
-else:
-    PydanticAIPrompt = PydanticAIUserPrompt = PydanticAITool = Any
+else:  # as unknown to this process as Pydantic AI may be, yet with a type parameter where the real ones have one
+    PydanticAIPrompt = PydanticAITool = Callable[[AgentDepsT], Any]
+    PydanticAIUserPrompt = Any
 
 
 @dataclass(frozen=True, slots=True)

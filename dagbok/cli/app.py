@@ -10,6 +10,7 @@ from cyclopts import App, Group, Parameter
 from cyclopts.validators import Number
 
 from dagbok.cli.doctor import add_to as add_doctor
+from dagbok.cli.layers import add_to as add_layers
 from dagbok.cli.letters import add_to as add_letters
 from dagbok.cli.limit_options import LimitOptions
 from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
@@ -65,6 +66,7 @@ def build() -> App:
     add_steering(app)
     add_session(app, LOOK)
     add_letters(app, LOOK)
+    add_layers(app, LOOK)
     add_roles(app, SERVE)
     add_topics(app, SERVE)
     add_doctor(app, SERVE)

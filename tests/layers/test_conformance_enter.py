@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError, field_validator
 
 from dagbok.agents.layers import (
     Compositor,
@@ -216,3 +216,32 @@ async def test_frozen_models_are_configs_too() -> None:
     async with Compositor([LayerNode("a", Still)]).enter(configs={"a": Frozen()}) as run:
         assert run.get_layer("a").config == Frozen()
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_defect_21_a_config_is_validated_once() -> None:
+    seen: list[int] = []
+
+    class Watched(LayerConfig):
+        size: int
+
+        @field_validator("size")
+        @classmethod
+        def _see(cls, size: int) -> int:
+            seen.append(size)
+            return size
+
+    class Watching(PlainLayer[NoLayerDeps]):
+        config_type = Watched
+
+    async with Compositor([LayerNode("a", Watching)]).enter(configs={"a": {"size": 1}}):
+        pass
+    assert seen == [1]
+
+
+async def test_defect_5_a_snapshot_of_more_fewer_or_moved_layers_is_refused_by_default() -> None:
+    async with Compositor(traced(Told(), "a", "b")).enter() as run:
+        run.suspend_on_exit()
+    for names in (("a",), ("a", "b", "c"), ("b", "a")):
+        with pytest.raises(ValueError, match=r"got \[a, b\]"):
+            async with Compositor(traced(Told(), *names)).enter(session_snapshot=run.session_snapshot):
+                pass

@@ -64,7 +64,7 @@ async def test_a_create_hook_that_raises() -> None:
     assert [each.lifecycle_state for each in snapshot.layers] == ["closed", "new"]
 
 
-async def test_a_suspend_hook_that_raises_marks_its_slot() -> None:
+async def test_defect_3_a_suspend_hook_that_raises_marks_its_slot() -> None:
     failure = Oops("suspend")
     told = Told({"C.suspend": failure})
     run = None
@@ -111,7 +111,7 @@ async def test_a_failed_resume_leaves_earlier_layers_suspended() -> None:
         pass
 
 
-async def test_body_and_two_exit_errors_are_all_told_the_bodys_first() -> None:
+async def test_defect_2_body_and_two_exit_errors_are_all_told_the_bodys_first() -> None:
     body, delete, close = Oops("body"), Oops("delete"), Oops("close")
     told = Told({"C.delete": delete, "P.res.exit": close})
     with pytest.raises(ExceptionGroup) as caught:
@@ -128,7 +128,7 @@ async def test_a_cancellation_stays_itself_and_carries_the_others() -> None:
     assert body.__notes__ == ["Also, when layers were left: Oops: delete"]
 
 
-async def test_a_failed_entry_and_its_cleanup_are_both_told() -> None:
+async def test_defect_1_a_failed_entry_and_its_cleanup_are_both_told_with_the_snapshot() -> None:
     create, delete = Oops("create"), Oops("delete")
     with pytest.raises(ExceptionGroup) as caught:
         await run_both(Told({"C.create": create, "P.delete": delete}))

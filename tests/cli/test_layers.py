@@ -1,0 +1,86 @@
+"""`dagbok layers`: graph configs in files, checked and drawn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.conftest import Call
+
+GOOD = {
+    "layers": [
+        {"name": "rules", "type": "plain.prompt"},
+        {"name": "tools", "type": "mine", "deps": {"rules": "rules"}},
+    ]
+}
+MINE = """
+from dagbok.agents.layers import LayerDeps, PlainLayer, PromptLayer
+
+class Deps(LayerDeps):
+    rules: PromptLayer
+
+class Mine(PlainLayer[Deps]):
+    type_id = "mine"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "good.json").write_text(json.dumps(GOOD))
+    return tmp_path / "good.json"
+
+
+def test_a_good_config(call: Call, config: Path) -> None:
+    assert call("layers", "check", str(config)).out == "2 layers, nothing wrong\n"
+    said = call("layers", "check", str(config), "--import", str(config.with_name("mine.py")), "--json")
+    assert (said.status, said.json) == (0, {"layers": 2, "problems": []})
+
+
+def test_all_that_is_wrong_is_told(call: Call, config: Path) -> None:
+    first = {"name": "a", "type": "x", "deps": {"k": "z", "l": "b"}}
+    config.write_text(json.dumps({"layers": [first, {"name": "b", "type": "y"}]}))
+    said = call("layers", "check", str(config), "--json")
+    assert said.status == 1
+    assert said.json["problems"] == [
+        "Layer 'a' depends on undefined layer names: z",
+        "Layer 'a': dependencies must target preceding layer nodes: l->b",
+    ]
+    config.write_text('{"layers": [{"name": "a", "type": "mine"}, {"name": "b", "type": "y"}]}')
+    said = call("layers", "check", str(config), "--import", str(config.with_name("mine.py")))
+    assert said.out == "Layer type id 'y' is not registered\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("{", "JSON"), ('{"more": 1}', "more"), ('{"schema_version": 2}', "must be 1")]
+)
+def test_a_malformed_file_is_one_line(call: Call, config: Path, text: str, told: str) -> None:
+    config.write_text(text)
+    said = call("layers", "check", str(config))
+    assert said.status == 2
+    assert said.err.startswith("DAGBOK-USAGE: ")
+    assert told in said.err
+    assert call("layers", "graph", str(config.with_name("absent.json"))).status == 2
+
+
+def test_a_config_in_yaml(call: Call, config: Path) -> None:
+    file = config.with_suffix(".yaml")
+    file.write_text("layers:\n- {name: rules, type: plain.prompt}\n")
+    assert call("layers", "graph", str(file)).out == "1. rules (plain.prompt)\n"
+    file.write_text("layers: [")
+    assert "is no YAML" in call("layers", "graph", str(file)).err
+
+
+def test_drawings(call: Call, config: Path) -> None:
+    assert call("layers", "graph", str(config)).out.splitlines()[1] == "2. tools (mine) <- rules"
+    assert '    n0 -->|"rules"| n1' in call("layers", "graph", str(config), "--format", "mermaid").out.splitlines()
+    svg = ElementTree.fromstring(call("layers", "graph", str(config), "--format", "svg").out)
+    assert len(svg.findall("{http://www.w3.org/2000/svg}rect")) == 2
+    assert [each.text for each in svg.iter("{http://www.w3.org/2000/svg}title")] == ["rules"]
+
+
+def test_the_schema_is_exported(call: Call) -> None:
+    assert set(call("layers", "schema").json["properties"]) == {"schema_version", "layers"}
