@@ -62,6 +62,11 @@ class Layer(Dependable, ABC, Generic[DepsT, PromptT, UserPromptT, ToolT, ConfigT
         model: Any = cls.runtime_state_type
         return None if any(field.is_required() for field in model.__pydantic_fields__.values()) else model()
 
+    @classmethod
+    def from_config(cls, config: ConfigT) -> Self:
+        """A layer for one run. Override it where the constructor takes arguments; `config` is set on it in any case."""
+        return cls()
+
     def bind_deps(self, deps: Mapping[str, Layer[Any, Any, Any, Any, Any, Any] | None]) -> None:
         """Set `deps` from layers by field name. Errors are those of `LayerDeps`."""
         object.__setattr__(self, "deps", self.deps_type(**deps))

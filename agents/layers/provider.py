@@ -51,8 +51,9 @@ class LayerProvider(Generic[LayerT]):
 
     @classmethod
     def from_layer_type(cls, layer_type: type[LayerT]) -> LayerProvider[LayerT]:
-        """Of a class whose constructor needs no arguments; else making a layer raises TypeError."""
-        return cls(layer_type=layer_type, create=layer_type)
+        """Of a class whose constructor needs no arguments, or that has a `from_config` of its own; else making a layer
+        raises TypeError."""
+        return cls(layer_type=layer_type, create=layer_type.from_config if _makes_itself(layer_type) else layer_type)
 
     @classmethod
     def from_factory(cls, *, layer_type: type[LayerT], create: LayerFactory[LayerT]) -> LayerProvider[LayerT]:
@@ -135,6 +136,12 @@ def _claim(layer: AnyLayer) -> None:
 
 def _required_positionals(function: Callable[..., object]) -> int:
     return len(_needed(function, (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)))
+
+
+def _makes_itself(layer_type: object) -> bool:
+    """It is a layer class that overrides `from_config`."""
+    default: object = getattr(Layer.from_config, "__func__", None)
+    return getattr(getattr(layer_type, "from_config", None), "__func__", default) is not default
 
 
 def _needed_arguments(layer_type: type[AnyLayer]) -> list[str]:

@@ -22,6 +22,7 @@ from dagbok.agents.layers import (
     PlainPromptType,
     PlainUserPromptType,
     PromptLayer,
+    PromptLayerConfig,
 )
 from tests.layers.parts import Child, MaybeChild, Other, ParentDeps, Told, Traced, traced
 
@@ -204,6 +205,21 @@ def test_a_provider_tells_its_type_and_makes_layers() -> None:
         LayerProvider.from_layer_type(ObjectLayer).create_layer()
     with pytest.raises(TypeError, match="family with open types"):
         LayerProvider.from_layer_type(PlainLayer)
+
+
+def test_a_class_may_make_its_layers_of_a_config_itself() -> None:
+    class Titled(PlainLayer[NoLayerDeps, PromptLayerConfig]):
+        def __init__(self, title: str) -> None:
+            self.title = title
+
+        @classmethod
+        def from_config(cls, config: PromptLayerConfig) -> Titled:
+            return cls(str(config.prefix))
+
+    compositor = Compositor([LayerNode("t", Titled)])
+    assert [node.name for node in compositor.nodes] == ["t"]
+    made = LayerProvider.from_layer_type(Titled).create_layer({"prefix": "mine"})
+    assert (made.title, made.config.prefix) == ("mine", "mine")
 
 
 def test_layer_deps_inherit_fields() -> None:

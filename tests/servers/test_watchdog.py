@@ -10,8 +10,9 @@ from tests.servers.watchdog import Watchdog
 OWNER = """\
 import subprocess, time
 from tests.servers.watchdog import Watchdog
-server = subprocess.Popen(["/bin/sh", "-c", "echo $$; exec sleep 600"], start_new_session=True)
+server = subprocess.Popen(["sleep", "600"], start_new_session=True)
 watchdog = Watchdog(server.pid)
+print("watched", flush=True)
 time.sleep(600)
 """
 
@@ -19,7 +20,7 @@ time.sleep(600)
 def test_the_server_ends_when_its_owner_is_killed() -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE)
     assert owner.stdout is not None
-    assert owner.stdout.readline().strip().isdigit()
+    assert owner.stdout.readline() == b"watched\n"
 
     owner.kill()
     owner.wait()
