@@ -16,7 +16,7 @@ import pytest
 
 from dagbok import Outcome, TaskContext, worker
 from dagbok.agents import patience
-from dagbok.agents.workers import attempts
+from dagbok.agents.workers import storing
 from dagbok.cli import main
 from dagbok.events.codes import Code
 from dagbok.events.errors import StorageFailed
@@ -107,7 +107,7 @@ async def test_an_artifact_that_cannot_be_stored_spends_no_attempt(
         write(self, name, data)
 
     monkeypatch.setattr(LocalBlobs, "write", full)
-    monkeypatch.setattr(attempts, "STORE_PAUSE_S", 0.01)
+    monkeypatch.setattr(storing, "STORE_PAUSE_S", 0.01)
     async with hosted(tmp_path, large) as dagbok:
         result = await dagbok.run(spec("large", max_attempts=1))
         assert result.status == "succeeded"
@@ -123,7 +123,7 @@ async def test_an_artifact_that_can_never_be_stored_ends_the_process_and_not_the
         raise StorageFailed("no space left on device")
 
     monkeypatch.setattr(LocalBlobs, "write", full)
-    monkeypatch.setattr(attempts, "STORE_PAUSE_S", 0.01)
+    monkeypatch.setattr(storing, "STORE_PAUSE_S", 0.01)
     monkeypatch.setattr(patience, "LONGEST_S", 0.1)
     with pytest.raises(StorageFailed, match="no space left") as failed:
         async with hosted(tmp_path, large) as dagbok:
