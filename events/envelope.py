@@ -25,6 +25,10 @@ from dagbok.events.run.values import (
 ENVELOPE_VERSION: Final = 1
 REPLY_TO: Final = "reply_to"
 """Loose header of a command: where the answer goes."""
+MAX_FIELD_CHARS: Final = 300
+"""Of a text in the envelope of a command."""
+MAX_TIME_MS: Final = 2**53
+"""Times are below it, so that every reader of JSON keeps them exactly."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):

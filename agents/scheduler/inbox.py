@@ -10,7 +10,7 @@ import msgspec
 
 from dagbok.events.body import compress
 from dagbok.events.codes import Code
-from dagbok.events.envelope import ENVELOPE_VERSION, Command, decode_command
+from dagbok.events.envelope import ENVELOPE_VERSION, MAX_FIELD_CHARS, MAX_TIME_MS, Command, decode_command
 from dagbok.events.errors import Refused
 from dagbok.events.ids import ID_PATTERN, partition_of
 from dagbok.events.log.port import StoredRecord
@@ -19,11 +19,9 @@ from dagbok.projections.partition import REMEMBER_MS
 
 MAX_CLOCK_AHEAD_MS = 5 * 60 * 1000
 MAX_AGE_MS = REMEMBER_MS // 2
-MAX_FIELD_CHARS = 300
 PLAIN_FIELD_CHARS = 100
 """Seven fields of this length fit into a seal however they are escaped."""
 MAX_FIELDS_BYTES = 5 * 1024
-MAX_TIME_MS = 2**53
 MAX_COMMAND_BYTES = 24 * 1024 * 1024
 MAX_COMPRESSED_BYTES = 7 * 1024 * 1024
 """What is larger could not be committed; finding that out after deciding it would cost a fold of the whole

@@ -16,6 +16,7 @@ from dagbok.cli.limit_options import LimitOptions
 from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
 from dagbok.cli.projections import add_to as add_projections
 from dagbok.cli.roles import add_to as add_roles
+from dagbok.cli.schema import add_to as add_schema
 from dagbok.cli.session import add_to as add_session
 from dagbok.cli.steer import add_to as add_steering
 from dagbok.cli.topics import add_to as add_topics
@@ -71,6 +72,7 @@ def build() -> App:
     add_topics(app, SERVE)
     add_doctor(app, SERVE)
     add_projections(app, SERVE)
+    add_schema(app, SERVE)
     app.register_install_completion_command()
     return app
 
