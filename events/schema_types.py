@@ -55,7 +55,7 @@ class Definitions:
             case types.StructType():
                 return self._refer(kind)
             case types.UnionType():
-                return {"anyOf": [self._of(one) for one in kind.types]}
+                return _any_of([self._of(one) for one in kind.types])
             case types.LiteralType():
                 return {"enum": sorted(kind.values, key=str)}
             case types.VarTupleType():
@@ -102,6 +102,12 @@ class Definitions:
         if field.required:
             return found
         return found | {"default": _default(field)}
+
+
+def _any_of(schemas: list[Schema]) -> Schema:
+    if all(schema.keys() == {"type"} for schema in schemas):
+        return {"type": [schema["type"] for schema in schemas]}
+    return {"anyOf": [*schemas]}
 
 
 def _default(field: types.Field) -> Json:
