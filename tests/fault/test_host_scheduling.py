@@ -192,6 +192,6 @@ async def test_a_tenant_has_no_more_attempts_at_once_than_its_limit_and_holds_ba
 
 
 async def test_a_limit_for_every_tenant_is_above_zero(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="tenant_limit is 0"):
+    with pytest.raises(InvalidInput, match="tenant_limit cannot be 0"):
         async with Dagbok.embedded(tmp_path, tenant_limit=0):
             pass
