@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,8 @@ async def command(place: Place, *arguments: str) -> subprocess.CompletedProcess[
 
 class RoleProcess:
     """A role, until `end` or `kill`; it dies with this process, however that ends. `process` is its name in the log,
-    known once it is `ready`; empty for a scheduler."""
+    known once it is `ready`; of a scheduler, once it owns a partition. `at_s`: when it last said what, by the event of
+    its log line, on the monotonic clock."""
 
     def __init__(self, name: str, child: asyncio.subprocess.Process) -> None:
         """Use `start`."""
@@ -68,6 +70,8 @@ class RoleProcess:
         self._child, self._watchdog = child, Watchdog(child.pid)
         self._port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._last = ""
+        self.at_s: dict[str, float] = {}
+        self._said = asyncio.Condition()
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
@@ -88,6 +92,13 @@ class RoleProcess:
                     return
             await asyncio.sleep(LOOK_S)
         raise RuntimeError(f"{self.name} has ended: {self._last}")
+
+    async def said(self, event: str) -> None:
+        """Wait until it has logged a line of this kind. Raises `RuntimeError` when it has ended instead."""
+        async with self._said:
+            await self._said.wait_for(lambda: event in self.at_s or self._reading.done())
+        if event not in self.at_s:
+            raise RuntimeError(f"{self.name} has ended: {self._last}")
 
     async def kill(self) -> None:
         """SIGKILL."""
@@ -114,7 +125,10 @@ class RoleProcess:
                 line = msgspec.json.decode(raw, type=dict[str, Any])
             except msgspec.MsgspecError:
                 continue
-            if line.get("event") == "worker.serving":
+            self.at_s[str(line.get("event"))] = time.monotonic()
+            async with self._said:
+                self._said.notify_all()
+            if line.get("event") in ("worker.serving", "partition.owned"):
                 self.process = line["process"]
             if line.get("event") == "health.serving":
                 self._port.set_result(line["port"])
