@@ -26,8 +26,15 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def prompts(items: Sequence[AllPromptTypes]) -> list[SystemPromptFunc[Any]]:
-    """Prompt functions. A text is one, and stays a `str`."""
-    return [PromptText(item.value) if isinstance(item, PlainPromptType) else item.value for item in items]
+    """Prompt functions, in their order.
+
+    Where all are texts they are also `str`, as `Agent(system_prompt=…)` takes them. Beside functions they are not: an
+    agent puts what is a `str` before all functions.
+    """
+    made = [PromptText(item.value) if isinstance(item, PlainPromptType) else item.value for item in items]
+    if all(isinstance(prompt, PromptText) for prompt in made):
+        return made
+    return [prompt.__call__ if isinstance(prompt, PromptText) else prompt for prompt in made]
 
 
 def user_prompts(items: Sequence[AllUserPromptTypes]) -> list[UserContent]:
