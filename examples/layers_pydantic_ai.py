@@ -1,9 +1,9 @@
 """A Pydantic AI agent made of layers: a catalogue, tools on it, a history that is kept, and the shape of an answer.
 
-    dagbok run examples/layers_pydantic_ai.py                                  # offline, with a stand-in for the model
-    dagbok run examples/layers_pydantic_ai.py --lose-after 2                   # the first attempt fails behind two answers
-    dagbok run examples/layers_pydantic_ai.py --model openai-chat:gpt-5-mini   # with OPENAI_API_KEY
-    dagbok session show last desk                                              # the conversation, as it was put down last
+    dagbok run examples/layers_pydantic_ai.py                                 # offline, with a stand-in for the model
+    dagbok run examples/layers_pydantic_ai.py --lose-after 2                  # the first attempt fails on its way
+    dagbok run examples/layers_pydantic_ai.py --model openai-chat:gpt-5-mini  # with OPENAI_API_KEY
+    dagbok session show last desk                                             # the conversation so far
 
 A librarian's desk is asked one question after the other. Every message is in the session of the task before the next
 thing happens: the attempt that follows one that failed, or was killed, goes on with the question that is due. The model

@@ -211,3 +211,9 @@ def test_the_base_of_layers_does_without_pydantic_ai() -> None:
     assert told.stdout.strip() == "False"
 
 
+
+
+def test_without_pydantic_ai_its_layers_say_what_to_install() -> None:
+    code = "import sys; sys.modules['pydantic_ai'] = None; import dagbok.agents.layers.pydantic_ai"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert told.stderr.splitlines()[-1].endswith("need Pydantic AI: pip install 'dagbok[pydantic-ai]'")

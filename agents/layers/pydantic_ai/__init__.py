@@ -1,5 +1,12 @@
 """Layers for agents of Pydantic AI (`pip install dagbok[pydantic-ai]`; docs/agents.md, "Layers with Pydantic AI")."""
 
+try:
+    import pydantic_ai as _needed  # noqa: F401
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        "these layers need Pydantic AI: pip install 'dagbok[pydantic-ai]'", name=missing.name
+    ) from missing
+
 from dagbok.agents.layers.pydantic_ai.bridge import PydanticAIBridgeDeps, PydanticAIBridgeLayer
 from dagbok.agents.layers.pydantic_ai.history import (
     PYDANTIC_AI_HISTORY_LAYER_TYPE_ID,
