@@ -67,6 +67,25 @@ def test_a_conversation_is_put_down_turn_by_turn(tmp_path: Path) -> None:
     assert json.loads(Path(artifact["path"]).read_text())[5] == "an answer to 'Who decides?' that knows 4 lines"
 
 
+def beekeeper(asked: Asked) -> Reply:
+    """Counts before it answers the first question."""
+    return Say(f"question {len(asked.user)}") if asked.user[1:] or asked.returned else Call("count", {"what": "hives"})
+
+
+def test_an_agent_of_layers_sends_what_was_said_before(tmp_path: Path) -> None:
+    (tmp_path / "layered.py").write_text(program("layered.py"))
+    command = [sys.executable, "-m", "dagbok", "run", "layered.py", "--json", "--data", "data"]
+    with chat_stub(beekeeper) as stub:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": stub.url}
+        ran = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert ran.returncode == 0, ran.stderr
+    (artifact,) = json.loads(ran.stdout)["artifacts"]
+    assert json.loads(Path(artifact["path"]).read_text()) == ["question 1", "question 2"]
+    assert stub.asked[-1].user == ["How many hives are there?", "And how many bees?"]
+
+
 def test_the_tools_of_an_agent_show_the_run(tmp_path: Path) -> None:
     (source,) = [block for block in PYTHON.findall(PAGE.read_text()) if "run_tools(" in block]
     (tmp_path / "tools.py").write_text(source)
@@ -80,4 +99,4 @@ def test_the_tools_of_an_agent_show_the_run(tmp_path: Path) -> None:
 
 def test_every_program_of_the_page_is_run_here() -> None:
     shown = re.findall(r"^# dagbok run (\S+)", "\n".join(PYTHON.findall(PAGE.read_text())), re.MULTILINE)
-    assert sorted(shown) == sorted((*FILES, "converse.py"))
+    assert sorted(shown) == sorted((*FILES, "converse.py", "layered.py"))

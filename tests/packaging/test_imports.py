@@ -111,6 +111,12 @@ PLANTS = {
         "OpenTelemetry stays in the tracing BROKEN",
         "dagbok.agents.planted -> opentelemetry",
     ),
+    "the base of layers needs Pydantic AI": Plant(
+        "agents/layers/planted.py",
+        "import pydantic_ai",
+        "Pydantic AI stays in its layers BROKEN",
+        "dagbok.agents.layers.planted -> pydantic_ai",
+    ),
     "a worker speaks to Kafka by itself": Plant(
         "agents/planted.py",
         "import faust",

@@ -114,7 +114,8 @@ def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[list[Any]]:
     key = (model, name)
     if key not in _adapters:
         annotation: Any = model.model_fields[name].annotation
-        _adapters[key] = TypeAdapter(annotation)
+        # Bytes, times and floats are written as the model says, which the type of a field alone does not know.
+        _adapters[key] = TypeAdapter(annotation, config=model.model_config)
     return _adapters[key]
 
 

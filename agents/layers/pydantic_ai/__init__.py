@@ -1,0 +1,39 @@
+"""Layers for agents of Pydantic AI (`pip install dagbok[pydantic-ai]`; docs/agents.md, "Layers with Pydantic AI")."""
+
+try:
+    import pydantic_ai as _needed  # noqa: F401
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        "these layers need Pydantic AI: pip install 'dagbok[pydantic-ai]'", name=missing.name
+    ) from missing
+
+from dagbok.agents.layers.pydantic_ai.bridge import PydanticAIBridgeDeps, PydanticAIBridgeLayer
+from dagbok.agents.layers.pydantic_ai.history import (
+    PYDANTIC_AI_HISTORY_LAYER_TYPE_ID,
+    PydanticAIHistoryConfig,
+    PydanticAIHistoryLayer,
+    PydanticAIHistoryState,
+)
+from dagbok.agents.layers.pydantic_ai.output import (
+    PYDANTIC_AI_OUTPUT_LAYER_TYPE_ID,
+    PydanticAIOutputConfig,
+    PydanticAIOutputLayer,
+)
+from dagbok.agents.layers.pydantic_ai.steps import keep_steps
+from dagbok.agents.layers.pydantic_ai.transformers import PYDANTIC_AI_TRANSFORMERS
+from dagbok.agents.layers.pydantic_ai.window import estimated_tokens
+
+__all__ = [
+    "PYDANTIC_AI_HISTORY_LAYER_TYPE_ID",
+    "PYDANTIC_AI_OUTPUT_LAYER_TYPE_ID",
+    "PYDANTIC_AI_TRANSFORMERS",
+    "PydanticAIBridgeDeps",
+    "PydanticAIBridgeLayer",
+    "PydanticAIHistoryConfig",
+    "PydanticAIHistoryLayer",
+    "PydanticAIHistoryState",
+    "PydanticAIOutputConfig",
+    "PydanticAIOutputLayer",
+    "estimated_tokens",
+    "keep_steps",
+]

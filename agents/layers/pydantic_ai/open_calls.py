@@ -1,0 +1,68 @@
+"""Tool calls that nobody answered: a stop left them open, and a provider takes no further message behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Final
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+
+INTERRUPTED: Final = "interrupted: this call was stopped, and nobody knows how far it got"
+"""What the model is told that such a call returned."""
+
+
+def answered_by(message: ModelMessage) -> set[str]:
+    """Ids of the calls that a message answers, be it by asking for another try."""
+    if not isinstance(message, ModelRequest):
+        return set()
+    return {
+        part.tool_call_id
+        for part in message.parts
+        if isinstance(part, ToolReturnPart) or (isinstance(part, RetryPromptPart) and part.tool_name)
+    }
+
+
+def open_at_end(messages: Sequence[ModelMessage]) -> ModelRequest | None:
+    """Closes the calls of the last response that nothing behind it answers; None when there are none."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if isinstance(message, ModelResponse):
+            return _closing(message, messages[index + 1 :])
+    return None
+
+
+def closed(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """The messages with every open call answered, right behind the response that it is of."""
+    found: list[ModelMessage] = []
+    for index, message in enumerate(messages):
+        found.append(message)
+        if isinstance(message, ModelResponse) and any(isinstance(part, ToolCallPart) for part in message.parts):
+            behind = takewhile(lambda each: isinstance(each, ModelRequest), messages[index + 1 :])
+            closing = _closing(message, list(behind))
+            found += [closing] if closing is not None else []
+    return found
+
+
+def _closing(response: ModelResponse, behind: Sequence[ModelMessage]) -> ModelRequest | None:
+    answered = {call for message in behind for call in answered_by(message)}
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart) and part.tool_call_id not in answered]
+    return ModelRequest(parts=[_interrupted(call, response) for call in calls]) if calls else None
+
+
+def _interrupted(call: ToolCallPart, response: ModelResponse) -> ToolReturnPart:
+    """Of the response's time: the same history is closed the same way, wherever and whenever it is."""
+    return ToolReturnPart(
+        tool_name=call.tool_name,
+        content=INTERRUPTED,
+        tool_call_id=call.tool_call_id,
+        timestamp=response.timestamp,
+        outcome="interrupted",
+    )
