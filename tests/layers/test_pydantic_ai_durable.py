@@ -104,8 +104,14 @@ async def test_an_attempt_that_is_killed_in_a_tool_leaves_its_call_to_be_closed(
     with pytest.raises(asyncio.CancelledError):
         await working
     assert [message["kind"] for message in left["layers"]["history"]["state"]["messages"]] == ["request", "response"]
-    outcome = await worker.work(context(session=left))
+    later = context(session=left)
+    outcome = await worker.work(later)
     assert outcome.artifacts["result"].content == "my call was ['interrupted']"
+    messages = later.session.load()["layers"]["history"]["state"]["messages"]
+    assert [part["part_kind"] for message in messages for part in message["parts"]] == [
+        *("user-prompt", "tool-call", "tool-return"),
+        *("user-prompt", "text"),
+    ]
 
 
 async def test_a_turn_costs_what_is_new() -> None:

@@ -114,6 +114,12 @@ def exchange(kind: str, name: str) -> list[ModelMessage]:
     return called(name) if kind == "call" else called(f"{name}a", f"{name}b")
 
 
+def test_a_window_never_begins_with_what_nobody_asked_for() -> None:
+    told = ModelRequest(parts=[SystemPromptPart("be brief")])
+    messages: list[ModelMessage] = [told, answered("welcome"), answered("how can I help?"), asked("1"), answered("1")]
+    assert texts(windowed(messages, Bounds(max_messages=3), one)) == ["be brief", "1", "1"]
+
+
 @given(st.lists(st.sampled_from(["user", "text", "call", "calls"]), max_size=12), st.integers(1, 8), st.booleans())
 def test_no_window_tears_a_call_or_loses_what_the_agent_is_told(kinds: list[str], bound: int, first: bool) -> None:
     messages: list[ModelMessage] = [TOLD]

@@ -49,7 +49,9 @@ def windowed(messages: Sequence[ModelMessage], bounds: Bounds, count_tokens: Tok
     """
     if bounds.is_open:
         return list(messages)
-    start = _start(messages, _Spending(bounds, count_tokens, _head(messages, bounds.keep_first_prompt)))
+    prompted_at = _first_prompt(messages) if bounds.keep_first_prompt else None
+    spending = _Spending(bounds, count_tokens, _head(messages, bounds.keep_first_prompt))
+    start = _start(messages, spending, prompted_at)
     return [*_head(messages[:start], bounds.keep_first_prompt), *messages[start:]]
 
 
@@ -62,7 +64,6 @@ class _Spending:
         for message in head:
             self.add(message)
         self._messages = 0
-        self.has_prompt = any(_has_prompt(message) for message in head)
 
     def add(self, message: ModelMessage) -> None:
         self._messages += 1
@@ -79,7 +80,7 @@ class _Spending:
         return any(bound is not None and spent > bound for spent, bound in pairs)
 
 
-def _start(messages: Sequence[ModelMessage], spending: _Spending) -> int:
+def _start(messages: Sequence[ModelMessage], spending: _Spending, prompted_at: int | None) -> int:
     start: int | None = None
     answered: set[str] = set()
     for index in range(len(messages) - 1, -1, -1):
@@ -89,7 +90,8 @@ def _start(messages: Sequence[ModelMessage], spending: _Spending) -> int:
             return start
         answered = set() if isinstance(message, ModelResponse) else answered | answered_by(message)
         # A conversation begins with its user: in front of a response something that was asked is needed.
-        if not answered and (spending.has_prompt or _has_prompt(message)):
+        is_behind_prompt = prompted_at is not None and prompted_at < index
+        if not answered and (is_behind_prompt or _has_prompt(message)):
             start = index
     return 0 if start is None or not spending.is_over else start
 
@@ -98,11 +100,15 @@ def _head(messages: Sequence[ModelMessage], keep_first_prompt: bool) -> list[Mod
     """One request of what must not be cut."""
     requests = [message for message in messages if isinstance(message, ModelRequest)]
     system = [part for request in requests for part in request.parts if isinstance(part, SystemPromptPart)]
-    prompted = next((request for request in requests if _has_prompt(request)), None) if keep_first_prompt else None
-    asked = [part for part in prompted.parts if isinstance(part, UserPromptPart)] if prompted is not None else []
+    first = _first_prompt(requests) if keep_first_prompt else None
+    asked = [] if first is None else [part for part in requests[first].parts if isinstance(part, UserPromptPart)]
     if not system and not asked:
         return []
     return [replace(requests[0], parts=[*system, *asked])]
+
+
+def _first_prompt(messages: Sequence[ModelMessage]) -> int | None:
+    return next((index for index, message in enumerate(messages) if _has_prompt(message)), None)
 
 
 def _has_prompt(message: ModelMessage) -> bool:
