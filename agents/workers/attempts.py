@@ -73,7 +73,9 @@ class Attempts:
         if held is None:
             return
         held.task = asyncio.current_task()
-        context.session = session_of(held, self._holdings, self._reader)
+        context.open_session = partial(
+            session_of, held, self._holdings, self._reader, asyncio.get_running_loop()
+        )
         reach(DISPATCH_TAKEN)
         try:
             if claim_first and not await self._holdings.claim(held):

@@ -5,6 +5,7 @@ JSON values are `Any` here, as in the standard library: their shape is known to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,7 @@ import msgspec
 import orjson
 
 from dagbok.agents.workers.sessions.memory import session_in_memory
+from dagbok.agents.workers.sessions.session import TaskSession
 from dagbok.agents.workers.views import Artifacts, ArtifactView, Dependencies, ReadArtifact
 from dagbok.events.envelope import Dispatch, Problem
 from dagbok.events.run.amounts import plus
@@ -39,8 +41,14 @@ class TaskContext:
     def __init__(self, dispatch: Dispatch, read: ReadArtifact) -> None:
         self._dispatch, self._read = dispatch, read
         self._used = Usage()
-        self.session = session_in_memory()
+        self.open_session: Callable[[], TaskSession] = session_in_memory
         self.cancelled = False
+
+    @cached_property
+    def session(self) -> TaskSession:
+        """What this task keeps from turn to turn and from attempt to attempt. Made when it is first asked for: most
+        tasks keep none."""
+        return self.open_session()
 
     def use(self, *, tokens: int = 0, cost: Decimal | int | str = "0") -> None:
         """Note what this attempt used, as often as something is used. The sum counts however the attempt ends, also

@@ -25,15 +25,17 @@ _HOPELESS: Final = frozenset((Code.BUDGET_EXHAUSTED, Code.INVALID_OUTCOME, Code.
 """Trying again would only use up the attempts of the task."""
 
 
-def session_of(held: Held, holdings: Holdings, reader: ArtifactReader) -> TaskSession:
-    """The session of the task, for the attempt that is held."""
+def session_of(
+    held: Held, holdings: Holdings, reader: ArtifactReader, loop: asyncio.AbstractEventLoop
+) -> TaskSession:
+    """The session of the task, for the attempt that is held and runs on `loop`. Any thread."""
     scope, task = scope_of(held.dispatch), held.dispatch.task
 
     def read(ref: ArtifactRef) -> bytes:
         return reader.read(scope, Input(task, ref))
 
     session = TaskSession(held.dispatch.session, read, partial(_put_down, held, holdings, reader))
-    session.belongs_to(asyncio.get_running_loop())
+    session.belongs_to(loop)
     return session
 
 

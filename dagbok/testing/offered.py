@@ -4,6 +4,7 @@ dispatch like the one that a run would send, and what stands in it has passed th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final, get_args
 
 import msgspec
@@ -98,7 +99,7 @@ def context(
         problem=problem,
     )
     made = TaskContext(offered, memory.read)
-    made.session = session_in_memory(session)
+    made.open_session = partial(session_in_memory, session)
     made.cancelled = cancelled
     return made
 
