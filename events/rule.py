@@ -2,8 +2,9 @@
 
 A reader applies a commit if and only if it was decided on exactly the history that the reader has, and stands where it
 was decided to stand: `after` and `prev` of the seal both equal its own, and `offset` is that of the record. Everything
-else is void for everybody. Every reader and every writer goes through this file. The first two conditions were checked
-by the models in `docs/design/models/`; the third keeps what a commit says of offsets true (ADR 17).
+else is void for everybody. Every reader and every writer goes through this file. `after` and `prev` keep one history
+for all, `offset` keeps what a commit says of offsets true (ADR 17); the models in `docs/design/models/` check the
+three, and show what breaks without one.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Written from `docs/design/messages.md` (sections 3, 5, 6, 7) and the decisions in `docs/adr/`, not from the code.
 Nothing is counted up or kept in an index: what a task is follows from what was said about it and from a walk over its
-edges, every time it is asked for. `run_model_rules.py` says what is refused, `run_model_effects.py` what an accepted
-command does.
+edges, every time it is asked for. `run_model_rules.py` says what is refused, `run_model_effects.py` and
+`run_model_people.py` what an accepted command does.
 
 Where the documents leave a choice (a code when several apply, the jitter of a backoff), the model allows all of them
 and takes what the events say.
@@ -13,63 +13,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from operator import ge, gt, le, lt
-
-import msgspec
 
 from dagbok.events.run.commands import StartRun
-from dagbok.events.run.values import ArtifactItem, AttemptKind, Candidate, Claim, Condition, Decompose, Spec, Usage
+from dagbok.events.run.values import ArtifactItem, AttemptKind, Candidate, Spec
+from tests.property.run_model_amounts import NOTHING, Amount, reservation, total
+from tests.property.run_model_conditions import holds
+from tests.property.run_model_task import Task
 
-Amount = tuple[int, Decimal]
-NOTHING: Amount = (0, Decimal(0))
 SETTLED = ("verified", "skipped")
 FINAL = ("verified", "skipped", "cancelled", "superseded")
 CAN_GO_ON = frozenset(("ready", "running", "verifying", "backoff"))
 STANDSTILLS = ("blocked", "failed")
-
-
-@dataclass
-class Attempt:
-    """What is open or running. An open one has no claim."""
-
-    kind: AttemptKind
-    epoch: int
-    input_hash: str
-    reserved: Amount = NOTHING
-    claim: Claim | None = None
-    lease_until_ms: int = 0
-    timeout_at_ms: int | None = None
-
-
-@dataclass
-class Task:
-    """What was said about a task. `told`: a status that somebody decided (verified, failed, blocked, backoff,
-    cancelled, superseded); empty when it follows from edges, from what is staged, and from the attempt. `code`: of a
-    block or failure. `made`: how often the graph had changed when it was asked for what it returns. `session`: every
-    part that was put down."""
-
-    spec: Spec
-    order: int
-    parent: str | None
-    deps: list[str]
-    when: list[Condition]
-    root: bool = False
-    told: str = ""
-    code: str = ""
-    made: int = 0
-    staged: Candidate | Decompose | None = None
-    attempt: Attempt | None = None
-    epoch: int = 0
-    due_ms: int = 0
-    failures: int = 0
-    lost: int = 0
-    verifier_errors: int = 0
-    conflicts: int = 0
-    decompositions: int = 0
-    composition: bytes = b"null"
-    outputs: object = None
-    artifacts: tuple[ArtifactItem, ...] = ()
-    session: tuple[ArtifactItem, ...] = ()
 
 
 @dataclass
@@ -184,7 +138,7 @@ class Model:
         pending = [other for other in self._unsettled(statuses) if other.staged is not None]
         if len(pending) >= self.limits.max_pending_verifications:
             return False
-        own = reservation(task)
+        own = reservation(task.spec)
         used = total(self.spent, self.reserved(), own)
         most_tokens, most_cost = self.limits.max_tokens, self.limits.max_cost
         tokens = most_tokens is None or (used[0] <= most_tokens if own[0] else used[0] < most_tokens)
@@ -276,31 +230,3 @@ class Model:
     def fails_fast(self) -> bool:
         """A task has failed, and one failure is enough."""
         return self.pinned.failure_policy == "fail_fast" and any(task.told == "failed" for task in self.tasks.values())
-
-
-def holds(condition: Condition, outputs: object) -> bool:
-    """Conditions on one name at the top of an object."""
-    found = outputs.get(condition.output[1:]) if isinstance(outputs, dict) else None
-    absent = not isinstance(outputs, dict) or condition.output[1:] not in outputs
-    values = [msgspec.json.decode(value) for value in condition.values]
-    if condition.op in ("in", "not_in"):
-        return (not absent and found in values) == (condition.op == "in")
-    if not isinstance(found, int):
-        return False
-    compare = {"lt": lt, "le": le, "gt": gt, "ge": ge}[condition.op]
-    return bool(compare(found, values[0]))
-
-
-def reservation(task: Task) -> Amount:
-    """What a work attempt at the task reserves."""
-    return NOTHING if task.spec.limits is None else (task.spec.limits.tokens, Decimal(task.spec.limits.cost))
-
-
-def amount(usage: Usage) -> Amount:
-    """As numbers."""
-    return usage.tokens, Decimal(usage.cost)
-
-
-def total(*amounts: Amount) -> Amount:
-    """All together."""
-    return sum([tokens for tokens, _ in amounts]), sum([cost for _, cost in amounts], Decimal(0))

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from dagbok.events.run import commands as c
 from dagbok.events.run.values import Claim, Decompose, Report
-from tests.property.run_model import Attempt, Model, Task
+from tests.property.run_model import Model
+from tests.property.run_model_task import Attempt, Task
 
 
 def renewed(run: Model, command: c.RenewLeases, now_ms: int) -> dict[str, Attempt]:

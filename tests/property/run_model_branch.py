@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.property.run_model import FINAL, Model, Task
+from tests.property.run_model import FINAL, Model
+from tests.property.run_model_task import Task
 
 
 def below(run: Model, top: Task) -> set[str]:

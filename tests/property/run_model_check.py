@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dagbok.events.run import commands as c
 from dagbok.events.run import events as e
 from dagbok.projections.task_graph.state import RunState, TaskNode
-from tests.property.run_model import SETTLED, Model, Task, amount
+from tests.property.run_model import SETTLED, Model
+from tests.property.run_model_amounts import amount
 from tests.property.run_model_effects import proceed, take
 from tests.property.run_model_rules import refusals
+from tests.property.run_model_task import Task
 
 COUNTED = ("epoch", "failures", "lost", "verifier_errors", "conflicts", "decompositions", "root", "order")
 

@@ -14,14 +14,16 @@ import msgspec
 from dagbok.events.run import commands as c
 from dagbok.events.run import events as e
 from dagbok.events.run.values import Blocked, Candidate, Decompose, OutcomeData
-from tests.property.run_model import CAN_GO_ON, FINAL, Attempt, Model, Task, amount, reservation, total
+from tests.property.run_model import Model
+from tests.property.run_model_amounts import amount, reservation, total
 from tests.property.run_model_attempts import renewed
-from tests.property.run_model_branch import doomed
+from tests.property.run_model_edges import check_added, check_verified
 from tests.property.run_model_overtaken import check_spent
-from tests.property.run_model_rules import amended, breaches, with_named
+from tests.property.run_model_people import OF_PEOPLE, ordered
+from tests.property.run_model_rules import breaches
+from tests.property.run_model_task import Attempt, Task
 
 SAYS_NOTHING_OF_THE_GRAPH = (c.PauseRun, c.CancelRun, c.StartAttempt, c.RenewLeases, c.RejectAttempt)
-REVIEW_AGAIN = ("verifier_error", "poison")
 E = TypeVar("E", bound=e.Event)
 
 
@@ -29,7 +31,10 @@ def take(run: Model, command: c.RunCommand, events: Sequence[e.Event], now_ms: i
     """The command is accepted at a log time, with these events. `right`: it is well-formed, down to the specs in it:
     what a spec may say at all is not the model's subject."""
     run.reopened = False
-    _Effect(run, events, now_ms, right=right).of(command)
+    if isinstance(command, OF_PEOPLE):
+        ordered(run, command, events)
+    else:
+        _Effect(run, events, now_ms, right=right).of(command)
     if not isinstance(command, SAYS_NOTHING_OF_THE_GRAPH):
         proceed(run, events, now_ms)
 
@@ -41,7 +46,7 @@ def proceed(run: Model, events: Sequence[e.Event], now_ms: int) -> None:
         if isinstance(event, e.TaskBlocked) and event.code == "context_overflow":
             assert (event.task, "work") in run.may_open(now_ms), f"{event.task} has no turn"
             assert run.overflows(run.tasks[event.task])
-            _stop(run.tasks[event.task], "blocked", event.code)
+            run.tasks[event.task].stop("blocked", event.code)
         elif isinstance(event, e.AttemptOpened):
             assert (event.task, event.kind) in run.may_open(now_ms), f"{event} has no turn: {run.may_open(now_ms)}"
             _open(run, run.tasks[event.task], event)
@@ -57,61 +62,20 @@ def _open(run: Model, task: Task, event: e.AttemptOpened) -> None:
     if event.kind == "work":
         task.made = run.changes
         assert not run.overflows(task)
-        task.attempt.reserved = reservation(task)
+        task.attempt.reserved = reservation(task.spec)
         assert event.key == task.spec.worker
     else:
         assert event.key == run.judge(task)
     assert event.reserved is None or amount(event.reserved) == task.attempt.reserved
 
 
-def _stop(task: Task, told: str, code: str, *, keep: bool = False) -> None:
-    task.told, task.code = told, code
-    task.staged = task.staged if keep else None
-
-
 class _Effect:
-    """One command."""
+    """One command of a worker, a verifier, or a clock."""
 
     def __init__(self, run: Model, events: Sequence[e.Event], now_ms: int, *, right: bool) -> None:
         self.run, self.events, self.now_ms, self.right = run, events, now_ms, right
 
     def of(self, command: c.RunCommand) -> None:
-        run = self.run
-        match command:
-            case c.PauseRun():
-                run.word = "paused"
-            case c.ResumeRun():
-                run.word = "running"
-            case c.CancelRun():
-                for id, status in run.statuses().items():
-                    if status not in FINAL and status != "failed":
-                        self._cancel(run.tasks[id])
-                run.word = "cancelled"
-            case c.SetLimits(limits=limits, named=named):
-                run.limits = with_named(run.limits, limits, named)
-                if run.of_limits:
-                    run.reopen()
-            case c.AmendRun():
-                self._amend(command)
-            case c.ResolveBlock(task=id):
-                task = run.tasks[id]
-                task.told, task.verifier_errors, task.lost = "", 0, 0
-                run.reopen()
-            case c.RetryTask(task=id):
-                task = run.tasks[id]
-                task.told = ""
-                task.failures = task.lost = task.verifier_errors = task.conflicts = 0
-                run.reopen()
-            case c.CancelTask(task=id):
-                for gone in [run.tasks[id], *(run.tasks[other] for other in doomed(run, run.tasks[id]))]:
-                    self._cancel(gone)
-                run.reopen()
-            case c.SupersedeTask():
-                self._supersede(run.tasks[command.task], command)
-            case _:
-                self._of_attempts(command)
-
-    def _of_attempts(self, command: c.RunCommand) -> None:
         run = self.run
         match command:
             case c.StartAttempt(task=id, claim=claim):
@@ -147,54 +111,17 @@ class _Effect:
                     if held is not None and held.process == process:
                         self._lose(task)
 
-    # What people do.
-
-    def _cancel(self, task: Task) -> None:
-        self.run.close(task)
-        self.run.changes += 1
-        _stop(task, "cancelled", "")
-
-    def _amend(self, command: c.AmendRun) -> None:
-        run, before = self.run, self.run.pinned
-        after = amended(before, command)
-        for task in run.tasks.values():
-            if task.attempt is not None and task.attempt.kind == "verify":
-                key = run.judge(task)
-                if before.verifiers[key] != after.verifiers[key]:
-                    run.close(task)
-        run.pinned = after
-        if (run.word == "failed" and CAN_GO_ON & set(run.statuses().values())) or run.fails_fast():
-            run.reopen()
-
-    def _supersede(self, old: Task, command: c.SupersedeTask) -> None:
-        run, spec = self.run, command.replacement
-        for id in doomed(run, old, spec.depends_on):
-            self._cancel(run.tasks[id])
-        self._cancel(old)
-        old.told = "superseded"
-        for task in run.tasks.values():
-            task.deps = [spec.id if dep == old.spec.id else dep for dep in task.deps]
-            task.when = [
-                msgspec.structs.replace(each, task=spec.id) if each.task == old.spec.id else each for each in task.when
-            ]
-        run.add(spec, old.parent).root, old.root = old.root, False
-        run.revision += 1
-        self._edges_are_told()
-        run.reopen()
-
-    # What workers and verifiers do.
-
     def _outcome(self, task: Task, outcome: OutcomeData) -> None:
         run = self.run
         if isinstance(outcome, Blocked):
-            _stop(task, "blocked", "worker_blocked")
+            task.stop("blocked", "worker_blocked")
         elif isinstance(outcome, Candidate):
             sizes = [item.size_bytes for item in outcome.artifacts]
             most = run.limits.max_total_artifact_bytes
             if max(sizes) > run.limits.max_artifact_bytes or (
                 most is not None and run.artifact_bytes + sum(sizes) > most
             ):
-                _stop(task, "blocked", "budget_exhausted")
+                task.stop("blocked", "budget_exhausted")
                 return
             run.artifact_bytes += sum(sizes)
             task.staged, task.verifier_errors = outcome, 0
@@ -212,14 +139,11 @@ class _Effect:
         elif verdict == "error":
             self._verifier_error(task)
         elif verdict == "inconclusive":
-            _stop(task, "blocked", "inconclusive")
+            task.stop("blocked", "inconclusive")
         elif isinstance(staged, Candidate):
             task.outputs, task.artifacts = msgspec.json.decode(staged.outputs), staged.artifacts
-            _stop(task, "verified", "")
-            id = task.spec.id
-            waiting = {other.spec.id for other in self.run.tasks.values() if id in other.deps}
-            untaken = {other for other in waiting if self.run.edge(self.run.tasks[other], id, "verified") != "taken"}
-            assert set(self._event(e.TaskVerified).not_taken) == untaken
+            task.stop("verified")
+            check_verified(self.run, task, self._event(e.TaskVerified))
         elif isinstance(staged, Decompose) and not self._is_refused(task, staged):
             self._accept(task, staged)
 
@@ -234,7 +158,7 @@ class _Effect:
         check_spent(self.run, task, proposal, refused)
         task.staged = None
         if refused.spent:
-            _stop(task, "blocked", refused.code)
+            task.stop("blocked", refused.code)
             return True
         task.conflicts += 1
         if task.conflicts > 1:
@@ -248,22 +172,14 @@ class _Effect:
         task.staged, task.conflicts, task.composition = None, 0, bytes(proposal.composition_contract)
         task.decompositions += 1
         run.revision, run.changes = run.revision + 1, run.changes + 1
-        self._edges_are_told()
-
-    def _edges_are_told(self) -> None:
-        """Of new tasks, the edges to verified ones that are not taken."""
-        for entry in (entry for event in self.events if isinstance(event, e.TasksAdded) for entry in event.tasks):
-            task = self.run.tasks[entry.spec.id]
-            assert entry.created_by == task.parent
-            verified = [dep for dep in task.deps if self.run.tasks[dep].told == "verified"]
-            assert set(entry.not_taken) == {dep for dep in verified if self.run.edge(task, dep, "verified") != "taken"}
+        check_added(run, self.events)
 
     def _fail(self, task: Task, command: c.FailAttempt, *, review: bool) -> None:
         if review:
             self._verifier_error(task, again=command.failure.failure == "retryable")
         elif command.failure.failure == "terminal":
             task.failures += 1
-            _stop(task, "failed", command.failure.code)
+            task.stop("failed", command.failure.code)
         else:
             self._count_failure(task, command.failure.code)
 
@@ -273,21 +189,21 @@ class _Effect:
         if task.failures < (task.spec.max_attempts or self.run.limits.max_attempts):
             self._rest(task, task.failures)
         else:
-            _stop(task, "failed", code)
+            task.stop("failed", code)
 
     def _verifier_error(self, task: Task, *, again: bool = True) -> None:
         task.verifier_errors += 1
         if again and task.verifier_errors < self.run.limits.max_verifier_errors:
             self._rest(task, task.verifier_errors)
         else:
-            _stop(task, "blocked", "verifier_error", keep=True)
+            task.stop("blocked", "verifier_error", keep=True)
 
     def _lose(self, task: Task) -> None:
         self.run.close(task)
         task.lost += 1
         if task.lost >= self.run.limits.max_lost:
             review = task.staged is not None
-            _stop(task, "blocked" if review else "failed", "poison", keep=review)
+            task.stop("blocked" if review else "failed", "poison", keep=review)
 
     def _rest(self, task: Task, times: int) -> None:
         """Between half and the whole of a delay that doubles."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dagbok.events.run.events import DecompositionRefused
 from dagbok.events.run.values import Decompose
-from tests.property.run_model import Model, Task
+from tests.property.run_model import Model
 from tests.property.run_model_rules import has_circle
+from tests.property.run_model_task import Task
 
 OF_THE_GRAPH = ("version_conflict", "unknown_dependency", "idempotency_conflict", "cycle")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.property.run_model import Model, Task
+from tests.property.run_model import Model
+from tests.property.run_model_task import Task
 
 STRENGTH = ("executable_checks", "formal")
 

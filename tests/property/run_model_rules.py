@@ -12,9 +12,11 @@ import msgspec
 
 from dagbok.events.run import commands as c
 from dagbok.events.run.values import Decompose, Limits, Pinned, Spec
-from tests.property.run_model import Model, Task, total
+from tests.property.run_model import Model
+from tests.property.run_model_amounts import total
 from tests.property.run_model_attempts import of_an_attempt, renewed
 from tests.property.run_model_policy import is_weaker, judges_below
+from tests.property.run_model_task import Task
 
 MENDS = (c.AmendRun, c.SetLimits, c.RetryTask, c.SupersedeTask)
 """Commands that a failed run takes as well."""
