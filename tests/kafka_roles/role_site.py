@@ -29,9 +29,10 @@ from dagbok.projections.reading import read_effective
 from dagbok.starting import start_command
 from tests.kafka_roles import serving_module
 from tests.servers.kafka_topics import fresh_prefix, settings_of
-from tests.support.hosts import TIMEOUT_S
 
 PARTITIONS = 2
+TIMEOUT_S = 90.0
+"""Longer than it takes until a dispatch that was lost is sent again."""
 SESSION_S = 1.5
 MODULE = Path(serving_module.__file__)
 DAGBOK = (sys.executable, "-m", "dagbok")
