@@ -43,6 +43,7 @@ def _attributes(task: TaskContext) -> dict[str, Any]:
         name: {view.name: (view.data(), view.ref.media_type, view.ref.sha256) for view in found.values()}
         for name, found in task.dependencies.items()
     }
+    seen["session"] = (task.session.turn, task.session.digest, task.session.load())
     return seen
 
 
