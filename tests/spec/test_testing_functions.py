@@ -149,6 +149,7 @@ def test_everything_that_a_context_has_can_be_set() -> None:
         task_id="i",
         graph_revision=7,
         security=SecurityContext("me"),
+        session={"said": 8},
     )
     plain = _attributes(context())
     assert [name for name, value in _attributes(changed).items() if value == plain[name]] == []
