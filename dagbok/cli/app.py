@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Group, Parameter
 from cyclopts.validators import Number
 
+from dagbok.cli.artifact import add_to as add_artifact
 from dagbok.cli.doctor import add_to as add_doctor
 from dagbok.cli.layers import add_to as add_layers
 from dagbok.cli.letters import add_to as add_letters
@@ -63,7 +64,7 @@ def build() -> App:
         app.command(running, group=RUNS)
     for look in (ls, show, events, trace):
         app.command(look, group=LOOK)
-    app.command(_artifact_app())
+    add_artifact(app, LOOK)
     add_steering(app)
     add_session(app, LOOK)
     add_letters(app, LOOK)
@@ -75,14 +76,6 @@ def build() -> App:
     add_schema(app, SERVE)
     app.register_install_completion_command()
     return app
-
-
-def _artifact_app() -> App:
-    artifact = App(name="artifact", group=LOOK, help="List and fetch what tasks published.")
-    artifact.command(artifact_get, name="get")
-    artifact.command(artifact_ls, name="ls")
-    artifact.command(artifact_collect, name="collect")
-    return artifact
 
 
 def _version() -> str:
@@ -247,57 +240,3 @@ def events(
     from dagbok.cli.events import print_events
 
     return print_events(run, follow, after, place, output)
-
-
-def artifact_get(
-    run: RunName,
-    task: str,
-    name: str | None = None,
-    /,
-    *,
-    out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    place: Place | None = None,
-    output: Output | None = None,
-) -> int:
-    """Write a published artifact to standard output or a file.
-
-    Parameters
-    ----------
-    task
-        Id of the task, or its first characters.
-    name
-        "result", or the only one, if left out.
-    out
-        File to write.
-    """
-    from dagbok.cli.artifacts import get
-
-    return get(run, task, name, out, place, output)
-
-
-def artifact_ls(run: RunName = "last", /, *, place: Place | None = None, output: Output | None = None) -> int:
-    """List the published artifacts of a run."""
-    from dagbok.cli.artifacts import list_artifacts
-
-    return list_artifacts(run, place, output)
-
-
-def artifact_collect(
-    *,
-    remove: Annotated[bool, Flag] = False,
-    grace_days: float = 7.0,
-    place: Place | None = None,
-    output: Output | None = None,
-) -> int:
-    """Count stored artifacts that nothing refers to.
-
-    Parameters
-    ----------
-    remove
-        Remove them.
-    grace_days
-        Only what is older; at least an hour.
-    """
-    from dagbok.cli.orphans import collect_orphans
-
-    return collect_orphans(grace_days, remove, place, output)

@@ -99,9 +99,14 @@ def apply(value: Any, operations: Iterable[Operation]) -> Any:
 
 def value_of(parts: Iterable[bytes]) -> Any:
     """The value that parts give, in their order. Raises what `decode_part` and `apply` raise."""
+    return built(map(decode_part, parts))
+
+
+def built(parts: Iterable[Iterable[Operation]]) -> Any:
+    """The same of parts that are decoded already. Raises what `apply` raises."""
     value: Any = None
-    for part in parts:
-        value = apply(value, decode_part(part))
+    for operations in parts:
+        value = apply(value, operations)
     return value
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol
 
 import orjson
@@ -13,6 +13,7 @@ from dagbok.agents.workers.sessions.growth import parts_to_keep
 from dagbok.agents.workers.sessions.operations import (
     Operation,
     apply,
+    built,
     decode_part,
     encode_part,
     joined,
@@ -99,7 +100,7 @@ class TaskSession:
     def _known(self) -> list[tuple[Operation, ...]]:
         if self._parts is None:
             self._parts = [decode_part(self._read(ref)) for ref in self._refs]
-            self._value = _value_of(self._parts)
+            self._value = built(self._parts)
         return self._parts
 
     async def _one_write(self, changes: Callable[[Any], Sequence[Operation]]) -> None:
@@ -112,7 +113,7 @@ class TaskSession:
                 self._value = apply(self._value, operations)
                 await self._write(parts, operations)
             except BaseException:
-                self._value = _value_of(parts)
+                self._value = built(parts)
                 raise
 
     async def _write(self, parts: list[tuple[Operation, ...]], operations: Sequence[Operation]) -> None:
@@ -125,13 +126,6 @@ class TaskSession:
         self._turn += 1
         self._digest = session_digest(self._digest, keep, sha256_hex(data))
         parts[keep:], self._sizes[keep:] = [behind], [len(data)]
-
-
-def _value_of(parts: Iterable[Iterable[Operation]]) -> Any:
-    value: Any = None
-    for operations in parts:
-        value = apply(value, operations)
-    return value
 
 
 def _to(before: Any, after: Any) -> Sequence[Operation]:

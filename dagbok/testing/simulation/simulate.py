@@ -9,7 +9,7 @@ from types import ModuleType
 
 import msgspec
 
-from dagbok.agents.workers.definitions import Registry, Verifier, Worker
+from dagbok.agents.workers.definitions import Verifier, Worker
 from dagbok.events import arguments
 from dagbok.events.budgets import Limits, encode_limits
 from dagbok.events.codes import Code
@@ -17,7 +17,7 @@ from dagbok.events.errors import InvalidInput
 from dagbok.events.run import values
 from dagbok.events.run.values import FailurePolicy
 from dagbok.events.specs import TaskSpec
-from dagbok.starting import check_pinned, task_list
+from dagbok.starting import check_pinned, registry_of, task_list
 from dagbok.testing.simulation.faults import Faults
 from dagbok.testing.simulation.given import Check, GivenWorkload
 from dagbok.testing.simulation.history import shown
@@ -100,12 +100,7 @@ def simulate(
     if faults is not None:
         arguments.typed("faults", faults, Faults)
     check_pinned(failure_policy, max_depth, max_decompositions)
-    registry = Registry()
-    for definition in definitions:
-        if isinstance(definition, ModuleType):
-            registry.add_from(definition)
-        else:
-            registry.add(definition)
+    registry = registry_of(definitions)
     check_named(wanted, registry)
     workload = GivenWorkload(
         wanted,
