@@ -74,7 +74,7 @@ class Attempts:
             return
         held.task = asyncio.current_task()
         context.open_session = partial(
-            session_of, held, self._holdings, self._reader, asyncio.get_running_loop()
+            session_of, dispatch, held.claim, self._holdings, self._reader, asyncio.get_running_loop()
         )
         reach(DISPATCH_TAKEN)
         try:
@@ -116,7 +116,7 @@ class Attempts:
         outcome = await self._calls.call(definition, held.context)
         reach(FUNCTION_DONE)
         encode = partial(encode_outcome, outcome, command_id, dispatch, partial(self._reader.put, scope_of(dispatch)))
-        encoded = await stored(self._holdings, held, encode, is_large=_is_large(outcome))
+        encoded = await stored(self._holdings, held.key, encode, is_large=_is_large(outcome))
         if isinstance(encoded, Decompose):
             warn_of_idle_conditions(encoded.tasks, run=dispatch.run, task=dispatch.task)
         usage = plus(encode_usage(outcome), held.context.used)

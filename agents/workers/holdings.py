@@ -98,10 +98,10 @@ class Holdings:
             self._on_settled(held.dispatch)
         return answer.accepted and held.stopped is None
 
-    async def tell(self, held: Held, command: RunCommand) -> Answer:
+    async def tell(self, dispatch: Dispatch, command: RunCommand) -> Answer:
         """Send something of a running attempt; the answer, which does not say *retry*."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        envelope = self._command(held.dispatch, command, self.next_id())
+        envelope = self._command(dispatch, command, self.next_id())
         self._outbox.send(envelope, lambda found: None if answer.done() else answer.set_result(found))
         return await answer
 
@@ -160,10 +160,12 @@ class Holdings:
         if held is not None:
             held.stop(reason)
 
-    def give_up(self, held: Held, failure: StorageFailed) -> None:
+    def give_up(self, key: AttemptKey, failure: StorageFailed) -> None:
         """What came of the attempt cannot be stored, which is not its fault: it runs again elsewhere or later. This
         process ends."""
-        held.stopped = failure.message
+        held = self._held.get(key)
+        if held is not None:
+            held.stopped = failure.message
         self._outbox.fail(failure)
 
     def _start(self, held: Held) -> StartAttempt:

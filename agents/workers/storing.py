@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from dagbok.agents.patience import Patience
-from dagbok.agents.workers.held import Held
+from dagbok.agents.queue.port import AttemptKey
 from dagbok.agents.workers.holdings import Holdings
 from dagbok.events.errors import StorageFailed
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 STORE_PAUSE_S = 0.5
 
 
-async def stored(holdings: Holdings, held: Held, write: Callable[[], T], *, is_large: bool) -> T:
+async def stored(holdings: Holdings, key: AttemptKey, write: Callable[[], T], *, is_large: bool) -> T:
     """What `write` gives, tried again while the store fails. When that takes too long, the attempt and the process are
     given up: raises `StorageFailed`."""
     patience = Patience()
@@ -28,6 +28,6 @@ async def stored(holdings: Holdings, held: Held, write: Callable[[], T], *, is_l
             try:
                 patience.bear(error)
             except StorageFailed as failure:
-                holdings.give_up(held, failure)
+                holdings.give_up(key, failure)
                 raise
         await asyncio.sleep(STORE_PAUSE_S)

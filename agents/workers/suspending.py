@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import Final
 
-from dagbok.agents.workers.held import Held
+from dagbok.agents.queue.port import attempt_of
 from dagbok.agents.workers.holdings import Holdings
 from dagbok.agents.workers.reader import ArtifactReader, scope_of
 from dagbok.agents.workers.sessions.session import TaskSession
@@ -14,10 +14,10 @@ from dagbok.agents.workers.storing import stored
 from dagbok.agents.workers.terminal import Terminal
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
-from dagbok.events.envelope import Input
+from dagbok.events.envelope import Dispatch, Input
 from dagbok.events.errors import Refused
 from dagbok.events.run.commands import SuspendSession
-from dagbok.events.run.values import MAX_INLINE_BYTES, ArtifactItem, ArtifactRef
+from dagbok.events.run.values import MAX_INLINE_BYTES, ArtifactItem, ArtifactRef, Claim
 
 PART_NAME: Final = "session"
 PART_MEDIA_TYPE: Final = "application/json"
@@ -26,29 +26,31 @@ _HOPELESS: Final = frozenset((Code.BUDGET_EXHAUSTED, Code.INVALID_OUTCOME, Code.
 
 
 def session_of(
-    held: Held, holdings: Holdings, reader: ArtifactReader, loop: asyncio.AbstractEventLoop
+    dispatch: Dispatch, claim: Claim, holdings: Holdings, reader: ArtifactReader, loop: asyncio.AbstractEventLoop
 ) -> TaskSession:
-    """The session of the task, for the attempt that is held and runs on `loop`. Any thread."""
-    scope, task = scope_of(held.dispatch), held.dispatch.task
+    """The session of the task, for the attempt that runs on `loop` under this claim. Any thread.
+
+    It does not know what holds the attempt, which knows the context that has it: such a circle would keep everything
+    of every attempt until the collector comes."""
+    scope, task = scope_of(dispatch), dispatch.task
 
     def read(ref: ArtifactRef) -> bytes:
         return reader.read(scope, Input(task, ref))
 
-    session = TaskSession(held.dispatch.session, read, partial(_put_down, held, holdings, reader))
+    session = TaskSession(dispatch.session, read, partial(_put_down, dispatch, claim, holdings, reader))
     session.belongs_to(loop)
     return session
 
 
 async def _put_down(
-    held: Held, holdings: Holdings, reader: ArtifactReader, turn: int, keep: int, part: bytes
+    dispatch: Dispatch, claim: Claim, holdings: Holdings, reader: ArtifactReader, turn: int, keep: int, part: bytes
 ) -> None:
-    dispatch = held.dispatch
     inline = part if len(part) <= MAX_INLINE_BYTES else None
     if inline is None:
-        await stored(holdings, held, lambda: reader.put(scope_of(dispatch), part), is_large=True)
+        await stored(holdings, attempt_of(dispatch), lambda: reader.put(scope_of(dispatch), part), is_large=True)
     item = ArtifactItem(PART_NAME, sha256_hex(part), len(part), PART_MEDIA_TYPE, inline)
-    command = SuspendSession(dispatch.task, dispatch.epoch, held.claim, turn, item, keep)
-    answer = await holdings.tell(held, command)
+    command = SuspendSession(dispatch.task, dispatch.epoch, claim, turn, item, keep)
+    answer = await holdings.tell(dispatch, command)
     if answer.accepted:
         return
     if answer.code in _HOPELESS:
