@@ -8,6 +8,7 @@ from dagbok.agents.layers.deps import LayerDeps, NoLayerDeps
 from dagbok.agents.layers.dynamic_tools import DynamicToolsDeps, DynamicToolsLayer, with_object
 from dagbok.agents.layers.failing import other_errors, snapshot_of
 from dagbok.agents.layers.families import PlainLayer, PydanticAILayer
+from dagbok.agents.layers.growing import Growing
 from dagbok.agents.layers.layer import Layer
 from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.models import (
@@ -69,6 +70,7 @@ __all__ = [
     "EmptyLayerConfig",
     "EmptyRuntimeState",
     "ExitIntent",
+    "Growing",
     "Layer",
     "LayerConfig",
     "LayerConfigInput",

@@ -9,6 +9,7 @@ from typing_extensions import Unpack
 
 from dagbok.agents.layers.entering import Entering
 from dagbok.agents.layers.graph import check_graph, nodes_of_config
+from dagbok.agents.layers.kept_state import UnreadLists
 from dagbok.agents.layers.models import LayerConfigInput
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.preparing import prepare
@@ -86,20 +87,26 @@ class Compositor(Generic[RunPromptT, RunUserPromptT, RunToolT]):
         *,
         configs: Mapping[str, LayerConfigInput] | None = None,
         session_snapshot: CompositorSessionSnapshotValue | None = None,
+        unread: Mapping[str, UnreadLists] | None = None,
     ) -> Entering[CompositorRun[RunPromptT, RunUserPromptT, RunToolT]]:
         """Make the layers of one run and enter them; leave them at the end.
 
         Args:
             configs: By node name; a node that is left out has defaults.
             session_snapshot: What an earlier run ended with; its layers go on from there.
+            unread: Lists of states that are `Growing`, by node and field, which the snapshot leaves out: the JSON of
+                their items, validated when it is looked at. `LayeredWorker` gives them.
 
         Raises:
             Before a layer is entered: as `preparing.prepare` says. Later: what hooks, resources and the body raise; of
             several errors, as `failing` says.
         """
-        return Entering(lambda: self._run(configs, session_snapshot), self._cleanup_timeout_s)
+        return Entering(lambda: self._run(configs, session_snapshot, unread), self._cleanup_timeout_s)
 
     def _run(
-        self, configs: Mapping[str, LayerConfigInput] | None, snapshot: CompositorSessionSnapshotValue | None
+        self,
+        configs: Mapping[str, LayerConfigInput] | None,
+        snapshot: CompositorSessionSnapshotValue | None,
+        unread: Mapping[str, UnreadLists] | None,
     ) -> CompositorRun[RunPromptT, RunUserPromptT, RunToolT]:
-        return CompositorRun(prepare(self._nodes, configs, snapshot), self._transformers)
+        return CompositorRun(prepare(self._nodes, configs, snapshot, unread), self._transformers)

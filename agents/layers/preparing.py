@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from dagbok.agents.layers.kept_state import KeptState, StateJson, UnreadLists, fill, valid_state
 from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.models import LayerConfig, LayerConfigInput
@@ -18,7 +19,7 @@ from dagbok.agents.layers.schemas import (
     LayerSessionSnapshot,
     read_versioned,
 )
-from dagbok.agents.layers.slot import LayerRunSlot, StateJson, hydrate, read_state, valid_state
+from dagbok.agents.layers.slot import LayerRunSlot, hydrate, read_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,23 @@ class Resumed:
     lifecycle_state: LifecycleState
     state: BaseModel
     written: StateJson
+    unread: UnreadLists
+
+    def kept(self) -> KeptState:
+        """The same, as what a run ends with when the layer cannot be left."""
+        return KeptState(self.written, {name: tuple(items) for name, items in self.unread.items()}, type(self.state))
 
 
 def prepare(
     nodes: Sequence[LayerNode],
     configs: Mapping[str, LayerConfigInput] | None,
     snapshot: CompositorSessionSnapshotValue | None,
+    unread: Mapping[str, UnreadLists] | None = None,
 ) -> dict[str, LayerRunSlot]:
     """Validate configs and snapshot, then make the layers and bind what they depend on.
+
+    `unread`: growing lists of states, by node, that the snapshot leaves out. They were validated when they were put
+    down.
 
     Raises:
         ValueError: A config or the snapshot names other nodes; a factory gave a layer that was used before; a state
@@ -47,16 +57,17 @@ def prepare(
     """
     problems: list[Exception] = []
     valid = _valid_configs(nodes, configs or {}, problems)
-    resumed = [None] * len(nodes) if snapshot is None else _resumed(nodes, snapshot, problems)
+    resumed = [None] * len(nodes) if snapshot is None else _resumed(nodes, snapshot, unread or {}, problems)
     raise_problems("The run of the layers has several problems", problems)
     slots: dict[str, LayerRunSlot] = {}
     for node, config, before in zip(nodes, valid, resumed, strict=True):
         layer = node.provider.create_layer_from_config(config, node.context)
         if before is None:
-            slots[node.name] = LayerRunSlot(layer, LifecycleState.NEW, kept_state=valid_state(layer))
+            slots[node.name] = LayerRunSlot(layer, LifecycleState.NEW, kept=valid_state(layer))
             continue
         hydrate(layer, before.state)
-        slots[node.name] = LayerRunSlot(layer, before.lifecycle_state, kept_state=before.written)
+        fill(layer, before.unread)
+        slots[node.name] = LayerRunSlot(layer, before.lifecycle_state, kept=before.kept())
     for node in nodes:
         _bind(node, slots)
     return slots
@@ -88,7 +99,10 @@ def _valid_configs(
 
 
 def _resumed(
-    nodes: Sequence[LayerNode], value: CompositorSessionSnapshotValue, problems: list[Exception]
+    nodes: Sequence[LayerNode],
+    value: CompositorSessionSnapshotValue,
+    unread: Mapping[str, UnreadLists],
+    problems: list[Exception],
 ) -> list[Resumed | None]:
     try:
         snapshot = read_versioned(CompositorSessionSnapshot, value)
@@ -103,13 +117,13 @@ def _resumed(
     found: list[Resumed | None] = []
     for node, each in zip(nodes, snapshot.layers, strict=True):
         try:
-            found.append(_one_resumed(node, each))
+            found.append(_one_resumed(node, each, unread.get(node.name, {})))
         except (RuntimeError, ValueError) as refused:
             problems.append(refused)
     return found
 
 
-def _one_resumed(node: LayerNode, written: LayerSessionSnapshot) -> Resumed | None:
+def _one_resumed(node: LayerNode, written: LayerSessionSnapshot, unread: UnreadLists) -> Resumed | None:
     if written.lifecycle_state is LifecycleState.CLOSED:
         raise RuntimeError(f"CLOSED snapshots cannot be entered: layer '{node.name}' was deleted")
     if written.lifecycle_state is LifecycleState.NEW and not written.runtime_state:
@@ -119,4 +133,4 @@ def _one_resumed(node: LayerNode, written: LayerSessionSnapshot) -> Resumed | No
     except ValueError as invalid:
         invalid.add_note(f"in the state of layer '{node.name}'")
         raise
-    return Resumed(written.lifecycle_state, state, written.runtime_state)
+    return Resumed(written.lifecycle_state, state, written.runtime_state, unread)

@@ -9,7 +9,9 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelRequest,
     ModelResponse,
+    SystemPromptPart,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -20,11 +22,12 @@ from pydantic_ai.models.test import TestModel
 
 from dagbok import Candidate, Outcome, TaskContext, TaskSpec, verifier
 from dagbok.agents.layers import Compositor, LayerNode, PromptLayer
-from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker
+from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker, Loop
 from dagbok.agents.layers.pydantic_ai import PYDANTIC_AI_TRANSFORMERS, PydanticAIHistoryLayer, keep_steps
 from dagbok.events.run.events import AttemptFailed
 from dagbok.testing import context
 from tests.support.hosts import events_of, hosted
+from tests.support.session_store import Store
 
 QUESTIONS = ["one", "two", "three", "four"]
 CONFIGS = {"told": {"prefix": "be brief"}}
@@ -136,3 +139,46 @@ async def test_a_turn_costs_what_is_new() -> None:
     await LayeredWorker(compositor(), long, configs={**CONFIGS, "history": {"max_messages": 6}}).work(task)
     assert len(task.session.load()["layers"]["history"]["state"]["messages"]) == 120
     assert sorted(written)[len(written) // 2] < 4_000, "most turns write two messages"
+
+
+async def attempt(store: Store, loop: Loop, **config: int) -> None:
+    task = context()
+    task.open_session = store.session
+    await LayeredWorker(compositor(), loop, configs={**CONFIGS, "history": config}).work(task)
+
+
+async def test_two_messages_behind_five_thousand_cost_two() -> None:
+    """Neither going on nor a window validates what is old; who looks at all of it has all of it."""
+    store, unread = Store(), list[int]()
+    said: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart("be brief"), UserPromptPart("count")])]
+    for number in range(2_500):
+        said += [ModelResponse(parts=[TextPart(f"{number}")]), ModelRequest(parts=[UserPromptPart("next")])]
+
+    async def talks(attempt: LayeredAttempt) -> Outcome:
+        history = attempt.run.get_layer("history", PydanticAIHistoryLayer)
+        for start in range(0, len(said), 1_000):
+            history.append_messages(said[start : start + 1_000])
+            await attempt.put_down()
+        return Outcome.candidate(0)
+
+    async def goes_on(attempt: LayeredAttempt) -> Outcome:
+        history = attempt.run.get_layer("history", PydanticAIHistoryLayer)
+        if attempt.task.goal == "look":
+            sent.extend(history.for_next_run())
+        history.append_messages([ModelResponse(parts=[TextPart("a")]), ModelRequest(parts=[UserPromptPart("b")])])
+        await attempt.put_down()
+        unread.append(history.runtime_state.messages.unread)
+        return Outcome.candidate(0)
+
+    sent: list[ModelMessage] = []
+    await attempt(store, talks)
+    written = store.written
+    await attempt(store, goes_on)
+    assert store.written - written < 2_000
+    assert unread == [5_001]
+    task = context(goal="look")
+    task.open_session = store.session
+    await LayeredWorker(compositor(), goes_on, configs={**CONFIGS, "history": {"max_messages": 20}}).work(task)
+    assert unread[1] >= 5_003 - 25
+    assert [getattr(part, "content", None) for part in sent[0].parts] == ["be brief", "count"]
+    assert len(sent) in (20, 21)

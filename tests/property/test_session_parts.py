@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 from dagbok.agents.workers.sessions.difference import difference, same
 from dagbok.agents.workers.sessions.growth import FACTOR, parts_to_keep
 from dagbok.agents.workers.sessions.operations import apply, decode_part, encode_part, joined, value_of
-from dagbok.agents.workers.sessions.session import TaskSession
-from dagbok.events.canonical import sha256_hex
-from dagbok.events.envelope import SessionParts
-from dagbok.events.run.values import ArtifactRef
-from dagbok.events.session import NO_SESSION, session_digest
 from tests.support.scale import scale
+from tests.support.session_store import Store
 
 examples = settings(max_examples=scale(150, 5_000), deadline=None)
 
@@ -29,28 +25,6 @@ values = st.recursive(
 
 def copy(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value))
-
-
-class Store:
-    """The log, as one session sees it: what stands in its parts."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.turn, self.digest = 0, NO_SESSION
-        self.written = 0
-
-    async def put_down(self, turn: int, keep: int, part: bytes) -> None:
-        assert (turn, keep <= len(self.parts)) == (self.turn + 1, True)
-        self.parts[keep:] = [part]
-        self.turn, self.digest = turn, session_digest(self.digest, keep, sha256_hex(part))
-        self.written += len(part)
-
-    def session(self) -> TaskSession:
-        """As the next attempt finds it."""
-        by_hash = {sha256_hex(part): part for part in self.parts}
-        refs = [ArtifactRef("session", sha256_hex(part), len(part), "application/json") for part in self.parts]
-        found = SessionParts(turn=self.turn, digest=self.digest, parts=tuple(refs)) if self.turn else None
-        return TaskSession(found, lambda ref: by_hash[ref.sha256], self.put_down)
 
 
 @examples

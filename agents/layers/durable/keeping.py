@@ -6,15 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
+from msgspec import Raw
+from pydantic import BaseModel
 
 from dagbok.agents.layers.durable.written import FORMAT, VERSION, graph_digest, type_of
+from dagbok.agents.layers.growing import Growing
+from dagbok.agents.layers.kept_state import UnreadLists, growing_fields, items_adapter
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.workers.sessions.difference import difference, same
-from dagbok.agents.workers.sessions.operations import Operation, Path, add, put
+from dagbok.agents.workers.sessions.operations import Cut, Operation, add, put
 from dagbok.agents.workers.sessions.session import TaskSession
+from dagbok.agents.workers.sessions.unread import Path
 
 
 @dataclass(slots=True)
@@ -23,14 +27,15 @@ class _Kept:
 
     lifecycle: str
     small: dict[str, Any]
-    lists: dict[str, tuple[list[Any], int]] = field(default_factory=dict)
+    lists: dict[str, tuple[Any, int]] = field(default_factory=dict)
 
 
 class LayersKeeper:
     """Between the layers of one run and the session of its task.
 
     A layer may name lists of its state in the class attribute `growing`: it only appends to such a list, or puts
-    another list in its place. A turn then costs what was appended."""
+    another list in its place. A turn then costs what was appended. What is a `Growing` need not be named, may be
+    changed everywhere, and is not read on resume."""
 
     def __init__(self, nodes: Sequence[LayerNode], slots: Mapping[str, LayerRunSlot], session: TaskSession) -> None:
         self._nodes, self._slots, self._session = {node.name: node for node in nodes}, slots, session
@@ -38,16 +43,17 @@ class LayersKeeper:
         self._kept: dict[str, _Kept] = {}
         self._begun = False
 
-    def resumed(self, written: Mapping[str, Any]) -> None:
-        """The layers were entered with what the session has: what their hooks did to it since is to be written. Those
-        that were deleted are new."""
+    def resumed(self, written: Mapping[str, Any], unread: Mapping[str, UnreadLists]) -> None:
+        """The layers were entered with what the session has, as `apart` gives it: what their hooks did to it since is
+        to be written. Those that were deleted are new."""
         self._begun = True
         for name, slot in self._slots.items():
             if written["layers"][name]["lifecycle"] == LifecycleState.CLOSED:
                 continue
             was = written["layers"][name]["state"]
             small = {of: value for of, value in was.items() if of not in _growing(slot)}
-            lists = {of: self._as_resumed(name, of, was.get(of)) for of in _growing(slot)}
+            filled = unread.get(name, {})
+            lists = {of: self._as_resumed(name, of, was, filled.get(of)) for of in _growing(slot)}
             self._kept[name] = _Kept(LifecycleState.SUSPENDED, small, lists)
 
     async def put_down(self) -> None:
@@ -58,7 +64,13 @@ class LayersKeeper:
         else:
             layers = {name: self._layer(name, now.get(name)) for name in self._slots}
             operations = [put((), {"format": FORMAT, "v": VERSION, "graph": self._graph, "layers": layers})]
-        await self._session.change(operations)
+        marks = [mark for kept in now.values() for mark in _marked(kept)]
+        try:
+            await self._session.change(operations)
+        except BaseException:
+            for found, before in marks:
+                found.written = min(before, found.written)
+            raise
         self._begun = True
         self._kept |= now
 
@@ -81,21 +93,35 @@ class LayersKeeper:
             yield from self._grown(name, of, (*path, "state", of), known is found, written, length)
 
     def _grown(self, name: str, of: str, path: Path, is_same: bool, written: int, length: int) -> Iterator[Operation]:
-        if not is_same or length < written:
+        found = getattr(self._slots[name].layer.runtime_state, of)
+        kept = min(written, found.written) if isinstance(found, Growing) else written
+        if not is_same or length < kept:
             yield put(path, self._dumped(name, of, 0))
-        elif length > written:
-            yield add(path, self._dumped(name, of, written))
+            return
+        if kept < written:
+            yield Cut(path, kept)
+        if length > kept:
+            yield add(path, self._dumped(name, of, kept))
 
-    def _as_resumed(self, name: str, of: str, was: Any) -> tuple[list[Any], int]:
+    def _as_resumed(
+        self, name: str, of: str, was: Mapping[str, Any], filled: Sequence[Raw] | None
+    ) -> tuple[Any, int]:
         """The list and how much of it the session has; another list when a hook changed what that has."""
-        known = was if isinstance(was, list) else []
-        unchanged = same(self._dumped(name, of, 0)[: len(known)], known)
-        return (getattr(self._slots[name].layer.runtime_state, of), len(known)) if unchanged else ([], 0)
+        found, known = getattr(self._slots[name].layer.runtime_state, of), was.get(of)
+        if filled is not None and isinstance(found, Growing):
+            return found, len(filled)
+        if not isinstance(known, list) or not same(self._dumped(name, of, 0)[: len(known)], known):
+            return [], 0
+        if isinstance(found, Growing):
+            found.written = len(known)
+        return found, len(known)
 
     def _dumped(self, name: str, of: str, start: int) -> list[Any]:
         state: BaseModel = self._slots[name].layer.runtime_state
-        adapter: TypeAdapter[list[Any]] = _adapter(type(state), of)
-        dumped: list[Any] = adapter.dump_python(getattr(state, of)[start:], mode="json")
+        items = getattr(state, of)[start:]
+        if not items:
+            return []
+        dumped: list[Any] = items_adapter(type(state), of).dump_python(items, mode="json")
         return dumped
 
     def _layer(self, name: str, now: _Kept | None) -> dict[str, Any]:
@@ -107,21 +133,18 @@ class LayersKeeper:
         return {"type": type_of(self._nodes[name]), "lifecycle": now.lifecycle, "state": {**now.small, **lists}}
 
 
-_adapters: dict[tuple[type[BaseModel], str], TypeAdapter[list[Any]]] = {}
-
-
-def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[list[Any]]:
-    key = (model, name)
-    if key not in _adapters:
-        annotation: Any = model.model_fields[name].annotation
-        # Bytes, times and floats are written as the model says, which the type of a field alone does not know.
-        _adapters[key] = TypeAdapter(annotation, config=model.model_config)
-    return _adapters[key]
+def _marked(kept: _Kept) -> Iterator[tuple[Growing[Any], int]]:
+    """Says of growing lists that they are written as far as they go now, and how far they were. What is changed while
+    they are being written shows then."""
+    for found, length in kept.lists.values():
+        if isinstance(found, Growing):
+            yield found, found.written
+            found.written = length
 
 
 def _growing(slot: LayerRunSlot) -> Sequence[str]:
-    found: Sequence[str] = getattr(type(slot.layer), "growing", ())
-    return found
+    named: Sequence[str] = getattr(type(slot.layer), "growing", ())
+    return (*named, *(name for name in growing_fields(type(slot.layer).runtime_state_type) if name not in named))
 
 
 def _lifecycle(slot: LayerRunSlot) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from dagbok.agents.layers.compositor import Compositor
+from dagbok.agents.layers.durable.apart import apart
 from dagbok.agents.layers.durable.keeping import LayersKeeper
 from dagbok.agents.layers.durable.written import snapshot_of_written
 from dagbok.agents.layers.models import LayerConfigInput
@@ -62,18 +63,18 @@ class LayeredWorker:
         """One attempt. Raises what the loop, a hook or a resource raises; `Terminal` for a session of other layers."""
         nodes, configs = self._compositor.nodes, self._configs
         given = configs(task) if callable(configs) else configs
-        written = task.session.load()
+        written, unread = apart(task.session.load_unread(), nodes)
         try:
             snapshot = None if written is None else snapshot_of_written(written, nodes)
         except Refused as refused:
             raise Terminal(refused.message) from refused
         keeper: LayersKeeper | None = None
         try:
-            async with self._compositor.enter(configs=given, session_snapshot=snapshot) as run:
+            async with self._compositor.enter(configs=given, session_snapshot=snapshot, unread=unread) as run:
                 run.suspend_on_exit()
                 keeper = LayersKeeper(nodes, run.slots, task.session)
                 if written is not None:
-                    keeper.resumed(written)
+                    keeper.resumed(written, unread)
                 outcome = await self._loop(LayeredAttempt(run, task, keeper))
         except Exception as error:
             if keeper is not None:

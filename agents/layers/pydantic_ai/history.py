@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from dagbok.agents.layers.deps import NoLayerDeps
 from dagbok.agents.layers.families import PydanticAILayer
+from dagbok.agents.layers.growing import Growing
 from dagbok.agents.layers.models import LayerConfig
 from dagbok.agents.layers.pydantic_ai.open_calls import closed, open_at_end
 from dagbok.agents.layers.pydantic_ai.window import Bounds, TokenCounter, estimated_tokens, windowed
@@ -29,11 +30,11 @@ class PydanticAIHistoryConfig(LayerConfig):
 
 
 class PydanticAIHistoryState(BaseModel):
-    """The messages, oldest first."""
+    """The messages, oldest first. Those of earlier attempts are read when somebody looks at them."""
 
     model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
 
-    messages: list[ModelMessage] = Field(default_factory=list)
+    messages: Growing[ModelMessage] = Field(default_factory=Growing)
 
 
 class PydanticAIHistoryLayer(PydanticAILayer[NoLayerDeps, Any, PydanticAIHistoryConfig, PydanticAIHistoryState]):
@@ -44,7 +45,6 @@ class PydanticAIHistoryLayer(PydanticAILayer[NoLayerDeps, Any, PydanticAIHistory
     """
 
     type_id = PYDANTIC_AI_HISTORY_LAYER_TYPE_ID
-    growing: ClassVar[tuple[str, ...]] = ("messages",)
 
     def __init__(self, count_tokens: TokenCounter = estimated_tokens) -> None:
         self._count_tokens = count_tokens
@@ -75,11 +75,11 @@ class PydanticAIHistoryLayer(PydanticAILayer[NoLayerDeps, Any, PydanticAIHistory
 
     def replace_messages(self, messages: Iterable[ModelMessage]) -> None:
         """Put other messages in the place of all. TypeError for what is none."""
-        self.runtime_state.messages = _copied(messages)
+        self.runtime_state.messages = Growing(_copied(messages))
 
     def clear(self) -> None:
         """Forget all messages."""
-        self.runtime_state.messages = []
+        self.runtime_state.messages.clear()
 
 
 def _copied(messages: Iterable[ModelMessage]) -> list[ModelMessage]:

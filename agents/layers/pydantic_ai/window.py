@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pydantic import TypeAdapter
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, SystemPromptPart, UserPromptPart
 
+from dagbok.agents.layers.growing import Growing
 from dagbok.agents.layers.pydantic_ai.open_calls import answered_by
 
 TokenCounter: TypeAlias = Callable[[ModelMessage], int]
@@ -49,10 +50,33 @@ def windowed(messages: Sequence[ModelMessage], bounds: Bounds, count_tokens: Tok
     """
     if bounds.is_open:
         return list(messages)
-    prompted_at = _first_prompt(messages) if bounds.keep_first_prompt else None
-    spending = _Spending(bounds, count_tokens, _head(messages, bounds.keep_first_prompt))
-    start = _start(messages, spending, prompted_at)
-    return [*_head(messages[:start], bounds.keep_first_prompt), *messages[start:]]
+    told = _Told(messages, bounds.keep_first_prompt)
+    spending = _Spending(bounds, count_tokens, told.head(len(messages)))
+    start = _start(messages, spending, told.prompted_at)
+    return [*told.head(start), *messages[start:]]
+
+
+class _Told:
+    """What of the messages must not be cut. Looks at all of them once, at unread ones as JSON."""
+
+    def __init__(self, messages: Sequence[ModelMessage], keep_first_prompt: bool) -> None:
+        self._messages = messages
+        self._system = [
+            (at, part)
+            for at, message in _having(messages, "system-prompt")
+            if isinstance(message, ModelRequest)
+            for part in message.parts
+            if isinstance(part, SystemPromptPart)
+        ]
+        self.prompted_at = _first_prompt(messages) if keep_first_prompt else None
+
+    def head(self, end: int) -> list[ModelMessage]:
+        """One request of what must not be cut of the messages up to `end`."""
+        system = [part for at, part in self._system if at < end]
+        has_prompt = self.prompted_at is not None and self.prompted_at < end
+        prompt = self._messages[self.prompted_at].parts if self.prompted_at is not None and has_prompt else []
+        asked = [part for part in prompt if isinstance(part, UserPromptPart)]
+        return [replace(_first_request(self._messages), parts=[*system, *asked])] if system or asked else []
 
 
 class _Spending:
@@ -96,19 +120,17 @@ def _start(messages: Sequence[ModelMessage], spending: _Spending, prompted_at: i
     return 0 if start is None or not spending.is_over else start
 
 
-def _head(messages: Sequence[ModelMessage], keep_first_prompt: bool) -> list[ModelMessage]:
-    """One request of what must not be cut."""
-    requests = [message for message in messages if isinstance(message, ModelRequest)]
-    system = [part for request in requests for part in request.parts if isinstance(part, SystemPromptPart)]
-    first = _first_prompt(requests) if keep_first_prompt else None
-    asked = [] if first is None else [part for part in requests[first].parts if isinstance(part, UserPromptPart)]
-    if not system and not asked:
-        return []
-    return [replace(requests[0], parts=[*system, *asked])]
+def _first_request(messages: Sequence[ModelMessage]) -> ModelRequest:
+    return next(each for _, each in _having(messages, "request") if isinstance(each, ModelRequest))
 
 
 def _first_prompt(messages: Sequence[ModelMessage]) -> int | None:
-    return next((index for index, message in enumerate(messages) if _has_prompt(message)), None)
+    return next((index for index, each in _having(messages, "user-prompt") if _has_prompt(each)), None)
+
+
+def _having(messages: Sequence[ModelMessage], kind: str) -> Iterator[tuple[int, ModelMessage]]:
+    """Messages that may have a part of a kind, with their places: unread ones that have none stay unread."""
+    return messages.having(kind) if isinstance(messages, Growing) else iter(enumerate(messages))
 
 
 def _has_prompt(message: ModelMessage) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dagbok.agents.workers.sessions.operations import Cut, Drop, Operation, Path, add, put
+from dagbok.agents.workers.sessions.operations import Cut, Drop, Operation, add, put
+from dagbok.agents.workers.sessions.unread import Path
 
 
 def difference(before: Any, after: Any, path: Path = ()) -> Iterator[Operation]:

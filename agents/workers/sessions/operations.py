@@ -12,13 +12,12 @@ from typing import Any, Final
 import msgspec
 import orjson
 
+from dagbok.agents.workers.sessions.unread import Path, Unread, read, without_lists
 from dagbok.events.canonical import canonical
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
 
 PART_VERSION: Final = 1
-
-Path = tuple[str, ...]
 
 
 class Put(msgspec.Struct, frozen=True, array_like=True, tag="put"):
@@ -85,13 +84,23 @@ def decode_part(data: bytes) -> tuple[Operation, ...]:
     return part.ops
 
 
-def apply(value: Any, operations: Iterable[Operation]) -> Any:
-    """The value after the operations; lists and objects of `value` are changed in place.
+def whole(value: Any) -> tuple[Operation, ...]:
+    """Operations that make a value of nothing. Unread lists are written as they are, without being read.
+
+    Raises `InvalidInput` (`invalid_outcome`) for what is no JSON value."""
+    lists: list[tuple[Path, Unread]] = []
+    put_first = put((), without_lists(value, lists))
+    return (put_first, *(Add(path, tuple(items)) for path, items in lists if items))
+
+
+def apply(value: Any, operations: Iterable[Operation], *, unread: bool = False) -> Any:
+    """The value after the operations; lists and objects of `value` are changed in place. `unread`: a list that is added
+    to becomes an `Unread`.
 
     Raises `InvalidInput` (`undecodable`) where a path leads nowhere."""
     try:
         for operation in operations:
-            value = _applied(value, operation)
+            value = _applied(value, operation, unread)
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(f"a change of a session leads nowhere: {error!r}", code=Code.UNDECODABLE) from error
     return value
@@ -99,14 +108,14 @@ def apply(value: Any, operations: Iterable[Operation]) -> Any:
 
 def value_of(parts: Iterable[bytes]) -> Any:
     """The value that parts give, in their order. Raises what `decode_part` and `apply` raise."""
-    return built(map(decode_part, parts))
+    return read(built(map(decode_part, parts), unread=True))
 
 
-def built(parts: Iterable[Iterable[Operation]]) -> Any:
-    """The same of parts that are decoded already. Raises what `apply` raises."""
+def built(parts: Iterable[Iterable[Operation]], *, unread: bool) -> Any:
+    """The same of parts that are decoded already; `unread` as for `apply`. Raises what `apply` raises."""
     value: Any = None
     for operations in parts:
-        value = apply(value, operations)
+        value = apply(value, operations, unread=unread)
     return value
 
 
@@ -125,9 +134,9 @@ def joined(operations: Iterable[Operation]) -> list[Operation]:
     return found
 
 
-def _applied(value: Any, operation: Operation) -> Any:
+def _applied(value: Any, operation: Operation, unread: bool) -> Any:
     if not operation.path:
-        return _at(value, operation)
+        return _at(value, operation, unread)
     parent = value
     for name in operation.path[:-1]:
         parent = parent[name]
@@ -137,19 +146,25 @@ def _applied(value: Any, operation: Operation) -> Any:
     elif isinstance(operation, Put):
         parent[name] = _loads(operation.value)
     else:
-        parent[name] = _at(parent[name], operation)
+        parent[name] = _at(parent[name], operation, unread)
     return value
 
 
-def _at(value: Any, operation: Operation) -> Any:
+def _at(value: Any, operation: Operation, unread: bool) -> Any:
     if isinstance(operation, Put):
         return _loads(operation.value)
     if isinstance(operation, Add):
-        value.extend(map(_loads, operation.items))
-    elif isinstance(operation, Cut):
+        return _added(value, operation, unread)
+    if isinstance(operation, Cut):
         del value[operation.length :]
-    else:
-        return None
+        return value
+    return None
+
+
+def _added(value: Any, operation: Add, unread: bool) -> Any:
+    if unread and type(value) is list:
+        value = Unread(map(_raw, value))
+    value.extend(operation.items if isinstance(value, Unread) else map(_loads, operation.items))
     return value
 
 

@@ -18,7 +18,9 @@ from dagbok.agents.workers.sessions.operations import (
     encode_part,
     joined,
     put,
+    whole,
 )
+from dagbok.agents.workers.sessions.unread import copied, read
 from dagbok.events.canonical import canonical, sha256_hex
 from dagbok.events.envelope import SessionParts
 from dagbok.events.run.values import ArtifactRef
@@ -53,6 +55,7 @@ class TaskSession:
         self._parts: list[tuple[Operation, ...]] | None = None
         self._sizes = [ref.size_bytes for ref in self._refs]
         self._value: Any = None
+        self._unread = True
         self._writing = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -71,7 +74,13 @@ class TaskSession:
 
         Raises `ArtifactDamaged`, `ArtifactNotFound`, or `InvalidInput` for a session of a later version."""
         self._known()
-        return orjson.loads(orjson.dumps(self._value))
+        return read(self._value)
+
+    def load_unread(self) -> Any:
+        """The same, but lists that were added to (`change`) are `Unread`: JSON that nobody has read yet. Costs little,
+        however long they are."""
+        self._known()
+        return copied(self._value)
 
     async def save(self, value: object) -> None:
         """Put down a JSON value in place of what there is; only what differs is written. When nothing does, nothing is.
@@ -79,12 +88,13 @@ class TaskSession:
         Raises `InvalidInput` for what is no JSON value, `Refused` when the attempt is over, `Terminal` when the run
         takes no more bytes. A save that is cancelled goes on beside; the next one waits for it."""
         after = orjson.loads(canonical(value, "what a session keeps"))
-        await asyncio.shield(asyncio.ensure_future(self._one_write(lambda before: _to(before, after))))
+        await asyncio.shield(asyncio.ensure_future(self._one_write(lambda: _to(self._as_read(), after))))
 
     async def change(self, operations: Sequence[Operation]) -> None:
         """Put down changes of what there is (`operations.put`, `operations.add` …): costs what is new, however much
         there is. Raises what `save` raises, and `InvalidInput` for a path that leads nowhere."""
-        await asyncio.shield(asyncio.ensure_future(self._one_write(lambda before: operations)))
+        if operations:
+            await asyncio.shield(asyncio.ensure_future(self._one_write(lambda: operations)))
 
     def save_blocking(self, value: object) -> None:
         """`save` for functions that are not async: from their thread."""
@@ -100,27 +110,33 @@ class TaskSession:
     def _known(self) -> list[tuple[Operation, ...]]:
         if self._parts is None:
             self._parts = [decode_part(self._read(ref)) for ref in self._refs]
-            self._value = built(self._parts)
+            self._value = built(self._parts, unread=self._unread)
         return self._parts
 
-    async def _one_write(self, changes: Callable[[Any], Sequence[Operation]]) -> None:
+    def _as_read(self) -> Any:
+        """What there is, to be compared. Who saves whole values has read all of it, and will again."""
+        if self._unread:
+            self._unread, self._value = False, read(self._value)
+        return self._value if self._turn else NOTHING
+
+    async def _one_write(self, changes: Callable[[], Sequence[Operation]]) -> None:
         async with self._writing:
-            parts = await asyncio.to_thread(self._known)
-            operations = changes(self._value if self._turn else NOTHING)
+            parts = await asyncio.to_thread(self._known) if self._parts is None else self._parts
+            operations = changes()
             if not operations:
                 return
             try:
-                self._value = apply(self._value, operations)
+                self._value = apply(self._value, operations, unread=self._unread)
                 await self._write(parts, operations)
             except BaseException:
-                self._value = built(parts)
+                self._value = built(parts, unread=self._unread)
                 raise
 
     async def _write(self, parts: list[tuple[Operation, ...]], operations: Sequence[Operation]) -> None:
         keep = parts_to_keep(self._sizes, len(encode_part(operations)))
         behind = tuple(joined([operation for part in parts[keep:] for operation in part] + list(operations)))
         if keep == 0:
-            behind = (put((), self._value),)
+            behind = whole(self._value)
         data = encode_part(behind)
         await self._put_down(self._turn + 1, keep, data)
         self._turn += 1

@@ -1,0 +1,37 @@
+"""What a session has of layers, with the lists that grow apart from the rest: they are not read on resume."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dagbok.agents.layers.durable.written import type_of
+from dagbok.agents.layers.kept_state import UnreadLists, growing_fields
+from dagbok.agents.layers.lifecycle import LifecycleState
+from dagbok.agents.layers.node import LayerNode
+from dagbok.agents.workers.sessions.unread import Unread, read
+
+
+def apart(value: Any, nodes: Sequence[LayerNode]) -> tuple[Any, dict[str, UnreadLists]]:
+    """The value of a session (`TaskSession.load_unread`) as plain JSON without some lists, and those by node and field.
+
+    Taken out is what is unread and goes into a `Growing` of a suspended layer of the same name and type; a layer that
+    is to be migrated is whole.
+    """
+    lists: dict[str, UnreadLists] = {}
+    layers: dict[str, Any] = value.get("layers", {}) if isinstance(value, dict) else {}
+    for node in nodes:
+        written = layers.get(node.name)
+        if written is not None and _goes_on(written, node):
+            lists[node.name] = _taken_out(node, written["state"])
+    return read(value), lists
+
+
+def _goes_on(written: dict[str, Any], node: LayerNode) -> bool:
+    return written.get("type") == type_of(node) and written.get("lifecycle") == LifecycleState.SUSPENDED
+
+
+def _taken_out(node: LayerNode, state: dict[str, Any]) -> UnreadLists:
+    fields = growing_fields(node.provider.layer_type.runtime_state_type)
+    names = [name for name in fields if isinstance(state.get(name), Unread)]
+    return {name: state.pop(name) for name in names}
