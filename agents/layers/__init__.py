@@ -5,6 +5,7 @@ Nothing here needs Pydantic AI.
 
 from dagbok.agents.layers.compositor import Compositor
 from dagbok.agents.layers.deps import LayerDeps, NoLayerDeps
+from dagbok.agents.layers.described import described_tool, parameters_of
 from dagbok.agents.layers.dynamic_tools import DynamicToolsDeps, DynamicToolsLayer, with_object
 from dagbok.agents.layers.failing import other_errors, snapshot_of
 from dagbok.agents.layers.families import PlainLayer, PydanticAILayer
@@ -104,7 +105,9 @@ __all__ = [
     "PydanticAIUserPrompt",
     "PydanticAIUserPromptType",
     "ToolsLayer",
+    "described_tool",
     "other_errors",
+    "parameters_of",
     "snapshot_of",
     "with_object",
 ]

@@ -117,6 +117,12 @@ PLANTS = {
         "Pydantic AI stays in its layers BROKEN",
         "dagbok.agents.layers.planted -> pydantic_ai",
     ),
+    "the base of layers speaks to MCP servers": Plant(
+        "agents/layers/planted.py",
+        "import mcp",
+        "MCP stays in its layer BROKEN",
+        "dagbok.agents.layers.planted -> mcp",
+    ),
     "a worker speaks to Kafka by itself": Plant(
         "agents/planted.py",
         "import faust",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,18 +9,18 @@ from pydantic_ai import Tool
 from pydantic_ai.messages import UserContent
 from pydantic_ai.tools import SystemPromptFunc
 
+from dagbok.agents.layers.described import parameters_of
 from dagbok.agents.layers.pydantic_ai.prompt_text import PromptText
 from dagbok.agents.layers.tags import (
     AllPromptTypes,
     AllToolTypes,
     AllUserPromptTypes,
     PlainPromptType,
+    PlainTool,
     PlainToolType,
 )
+from dagbok.agents.layers.tool_names import naming_problems
 from dagbok.agents.layers.transformers import CompositorTransformerKwargs
-
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What every provider takes as the name of a tool."""
 
 
 def prompts(items: Sequence[AllPromptTypes]) -> list[SystemPromptFunc[Any]]:
@@ -48,13 +46,18 @@ def tools(items: Sequence[AllToolTypes]) -> list[Tool[Any]]:
     Raises:
         ValueError: A name is given twice, or is none that every provider takes. All such names are told.
     """
-    made = [Tool(item.value) if isinstance(item, PlainToolType) else item.value for item in items]
-    counted = Counter(tool.name for tool in made)
-    twice = [f"{name!r} is given {times} times" for name, times in counted.items() if times > 1]
-    refused = [f"{name!r} is not 1 to 64 letters, digits, _ and -" for name in counted if not NAME.fullmatch(name)]
-    if twice or refused:
-        raise ValueError(f"Tools cannot be named so: {'; '.join(twice + refused)}")
+    made = [_tool(item.value) if isinstance(item, PlainToolType) else item.value for item in items]
+    problems = naming_problems(tool.name for tool in made)
+    if problems:
+        raise ValueError(f"Tools cannot be named so: {'; '.join(problems)}")
     return made
+
+
+def _tool(function: PlainTool) -> Tool[Any]:
+    parameters = parameters_of(function)
+    if parameters is None:
+        return Tool(function)
+    return Tool.from_schema(function, function.__name__, function.__doc__, parameters)
 
 
 PYDANTIC_AI_TRANSFORMERS: Final[CompositorTransformerKwargs] = {
