@@ -123,6 +123,12 @@ PLANTS = {
         "MCP stays in its layer BROKEN",
         "dagbok.agents.layers.planted -> mcp",
     ),
+    "the base of layers needs the OpenAI Agents SDK": Plant(
+        "agents/layers/planted.py",
+        "from agents import Runner",
+        "The OpenAI Agents SDK stays in its layers BROKEN",
+        "dagbok.agents.layers.planted -> agents",
+    ),
     "a worker speaks to Kafka by itself": Plant(
         "agents/planted.py",
         "import faust",

@@ -1,0 +1,30 @@
+"""Layers for agents of the OpenAI Agents SDK (`pip install dagbok[openai-agents]`; docs/layers.md, "With the OpenAI
+Agents SDK")."""
+
+try:
+    from agents import Runner as _needed  # noqa: F401, TID251 - the SDK is called so
+except ImportError as missing:
+    raise ModuleNotFoundError(
+        "these layers need the OpenAI Agents SDK: pip install 'dagbok[openai-agents]'", name="agents"
+    ) from missing
+
+from dagbok.agents.layers.openai_agents.agent import agent_of, input_of
+from dagbok.agents.layers.openai_agents.session import (
+    OPENAI_AGENTS_SESSION_LAYER_TYPE_ID,
+    LayerSession,
+    OpenAIAgentsSessionConfig,
+    OpenAIAgentsSessionLayer,
+    OpenAIAgentsSessionState,
+)
+from dagbok.agents.layers.openai_agents.transformers import OPENAI_AGENTS_TRANSFORMERS
+
+__all__ = [
+    "OPENAI_AGENTS_SESSION_LAYER_TYPE_ID",
+    "OPENAI_AGENTS_TRANSFORMERS",
+    "LayerSession",
+    "OpenAIAgentsSessionConfig",
+    "OpenAIAgentsSessionLayer",
+    "OpenAIAgentsSessionState",
+    "agent_of",
+    "input_of",
+]

@@ -1,0 +1,45 @@
+"""Items of the Responses API: where an exchange begins, and calls that nobody answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+Item = dict[str, JsonValue]
+
+INTERRUPTED: Final = "interrupted: this call was stopped, and nobody knows how far it got"
+"""What the model is told that an open call returned."""
+
+OUTPUTS: Final = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+"""Calls that a program answers, and what it answers them with."""
+
+
+def turn_start(items: Sequence[Item], at_most: int) -> int:
+    """Where the newest whole exchanges begin that are `at_most` items together; the last one is taken in any case."""
+    if at_most <= 0:
+        return len(items)
+    start = len(items)
+    for index in range(len(items) - 1, -1, -1):
+        if len(items) - index > at_most and start < len(items):
+            return start
+        if items[index].get("role") == "user":
+            start = index
+    return start if len(items) > at_most and start < len(items) else 0
+
+
+def closed(items: Sequence[Item]) -> list[Item]:
+    """The items with each open call answered, right behind the calls that it was made with."""
+    answered = {item.get("call_id") for item in items if item.get("type") in OUTPUTS.values()}
+    found: list[Item] = []
+    closing: list[Item] = []
+    for item in items:
+        kind = item.get("type")
+        if kind not in OUTPUTS and closing:
+            found += closing
+            closing = []
+        found.append(item)
+        if kind in OUTPUTS and item.get("call_id") not in answered:
+            closing.append({"type": OUTPUTS[str(kind)], "call_id": item.get("call_id"), "output": INTERRUPTED})
+    return found + closing
