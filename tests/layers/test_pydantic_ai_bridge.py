@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -203,17 +201,3 @@ async def test_the_transformers_are_the_same_for_a_graph_from_a_config() -> None
     )
     async with plan.enter(configs={"plain": {"prefix": "hello"}}) as run:
         assert run.prompts[0]() == "hello"
-
-
-def test_the_base_of_layers_does_without_pydantic_ai() -> None:
-    code = "import sys, dagbok.agents.layers, dagbok.agents.layers.durable; print('pydantic_ai' in sys.modules)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "False"
-
-
-
-
-def test_without_pydantic_ai_its_layers_say_what_to_install() -> None:
-    code = "import sys; sys.modules['pydantic_ai'] = None; import dagbok.agents.layers.pydantic_ai"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert told.stderr.splitlines()[-1].endswith("need Pydantic AI: pip install 'dagbok[pydantic-ai]'")
