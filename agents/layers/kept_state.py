@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import GenericAlias
-from typing import Any, get_args, get_origin
+from types import GenericAlias, MappingProxyType
+from typing import Any, Final, NamedTuple, get_args, get_origin
 
 import msgspec
 from pydantic import BaseModel, JsonValue, TypeAdapter
@@ -18,19 +17,24 @@ from dagbok.agents.layers.models import EmptyRuntimeState
 StateJson = dict[str, JsonValue]
 UnreadLists = Mapping[str, Sequence[msgspec.Raw]]
 """Growing lists of one state by field, as the JSON of their items."""
+NO_LISTS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class KeptState:
+class KeptState(NamedTuple):
     """All of a state: `rest` is what does not grow."""
 
-    rest: StateJson = field(default_factory=dict)
-    lists: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    rest: StateJson
+    lists: Mapping[str, tuple[Any, ...]] = NO_LISTS
     model: type[BaseModel] = EmptyRuntimeState
 
     def json(self) -> StateJson:
         """The state as it is written. Costs what there is."""
+        if not self.lists:
+            return dict(self.rest)
         return {**self.rest, **{name: _written(self.model, name, items) for name, items in self.lists.items()}}
+
+
+NOTHING_KEPT: Final = KeptState({})
 
 
 def valid_state(layer: AnyLayer) -> KeptState:
@@ -44,14 +48,19 @@ def valid_state(layer: AnyLayer) -> KeptState:
     state: BaseModel | None = getattr(layer, "runtime_state", None)
     model = layer.runtime_state_type
     if type(state) is EmptyRuntimeState and model is EmptyRuntimeState:
-        return KeptState()
+        return NOTHING_KEPT
     if state is None:
         kind = type(layer).__name__
         raise ValueError(
             f"{kind} has no runtime_state: {model.__name__} has required fields, so override "
             f"{kind}.initial_runtime_state, or set it in the factory"
         )
-    lists = {name: found for name in growing_fields(model) if isinstance(found := getattr(state, name), Growing)}
+    growing = growing_fields(model)
+    if not growing:
+        text = state.model_dump_json(by_alias=True, round_trip=True, warnings=False)
+        model.model_validate_json(text)
+        return KeptState(from_json(text))
+    lists = {name: found for name in growing if isinstance(found := getattr(state, name), Growing)}
     text = state.model_dump_json(by_alias=True, round_trip=True, warnings=False, exclude=set(lists) or None)
     model.model_validate_json(text)
     for name, items in lists.items():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from dagbok.agents.layers.kept_state import KeptState, StateJson, valid_state
+from dagbok.agents.layers.kept_state import NOTHING_KEPT, KeptState, StateJson, valid_state
 from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.schemas import LayerSessionSnapshot
@@ -22,7 +22,7 @@ class LayerRunSlot:
     lifecycle_state: LifecycleState
     exit_intent: ExitIntent = ExitIntent.DELETE
     active_resource_context: AbstractAsyncContextManager[object] | None = None
-    kept: KeptState = field(default_factory=KeptState)
+    kept: KeptState = NOTHING_KEPT
     """Its last valid state: as it was entered, or as it was left."""
     exit_error: BaseException | None = None
     """The first error of leaving it: a suspended layer that has one was not suspended cleanly."""
