@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from dagbok.agents.workers.sessions.difference import difference, same
 from dagbok.agents.workers.sessions.growth import FACTOR, parts_to_keep
-from dagbok.agents.workers.sessions.operations import apply, decode_part, encode_part, joined, value_of
+from dagbok.agents.workers.sessions.operations import (
+    Add,
+    apply,
+    built,
+    decode_part,
+    encode_part,
+    joined,
+    value_of,
+    whole,
+)
+from dagbok.agents.workers.sessions.unread import Path, Unread, copied, read, without_lists
 from tests.support.scale import scale
 from tests.support.session_store import Store
 
@@ -44,6 +54,25 @@ def test_operations_that_are_joined_or_written_and_read_do_the_same(turns: list[
     assert same(apply(None, joined(changes)), wanted)
     assert same(value_of([encode_part(changes)]), wanted)
     assert same(apply(None, decode_part(encode_part(changes))), wanted)
+
+
+@examples
+@given(st.lists(values, min_size=1, max_size=6))
+def test_a_value_is_written_in_one_part_without_reading_the_lists_that_grew(turns: list[Any]) -> None:
+    pairs = zip([None, *turns], turns, strict=False)
+    changes = [operation for one, other in pairs for operation in difference(copy(one), copy(other))]
+    unread = built([changes], unread=True)
+    part = encode_part(whole(unread))
+    assert same(value_of([part]), copy(turns[-1]))
+    assert same(read(copied(unread)), copy(turns[-1]))
+    grown = [operation.path for operation in decode_part(part) if isinstance(operation, Add)]
+    assert grown == [path for path, items in lists_of(unread) if items]
+
+
+def lists_of(value: Any) -> list[tuple[Path, Unread]]:
+    found: list[tuple[Path, Unread]] = []
+    without_lists(value, found)
+    return found
 
 
 @examples
