@@ -38,7 +38,7 @@ def doctor(
     each role, and how much waits for it. The exit status is 1 when something
     failed.
 
-    Example:
+    For example:
       dagbok doctor --kafka broker:9092 --pool default --pool gpu
     """
     settings, how = settle(None, output)
