@@ -1,7 +1,9 @@
-"""Faust's reader, mended in two places.
+"""Faust's reader, mended where it loses something.
 
 It is closed whatever the broker does: its own end fails in the reader's thread while no broker answers
-(`dagbok.events.log.kafka_client.close_consumer`), and whoever stops it then waits for a minute.
+(`dagbok.events.log.kafka_client.close_consumer`), and whoever stops it then waits for a minute. And it is closed once,
+by its own thread, also when a rebalance catches it at its end: Faust then marks its client as closed and tries to close
+it from another event loop, which fails; its connections stay open, and its group waits for the session to run out.
 
 What it fetches while a rebalance holds its flow is handed out afterwards. Faust drops such records and seeks to what
 the group has acknowledged; where that is nothing yet, aiokafka does not seek, and nobody reads them before the next
@@ -29,6 +31,9 @@ class _Thread(AIOKafkaConsumerThread):
         if self._consumer is not None:
             await kafka_client.close_consumer(cast(kafka_client.Consumer, self._consumer))
 
+
+    def close(self) -> None:
+        """Nothing: called only at the end, and `on_thread_stop` does it."""
 
     async def _fetch_records(
         self,

@@ -53,3 +53,26 @@ async def test_what_a_fetch_brings_while_a_rebalance_holds_the_flow_is_handed_ou
         await reading.went_back.wait()
         reading.consumer.resume_flow()
         assert await collect(first, 2) == [1, 2]
+
+
+async def test_a_reader_that_a_rebalance_catches_at_its_end_leaves_no_connection_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when several of a pool end one after the other: each one's leaving is a rebalance for the rest."""
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    async with queue_of(prefix, "first") as first:
+        serve(first)
+        reader = first.readers[LANE]
+        await until(lambda: bool(reader.partitions))
+        app = vars(reader)["_app"]
+        end = app.on_stop
+
+        async def end_after_rebalance() -> None:
+            await app._on_partitions_revoked(set(app.consumer.assignment()))
+            await end()
+
+        monkeypatch.setattr(app, "on_stop", end_after_rebalance)
+        connections = list(app.consumer._thread._consumer._client._conns.values())
+        assert connections
+    assert not [connection for connection in connections if connection.connected()]
