@@ -8,7 +8,10 @@ moment makes this commit void, or this one makes its batch void, and either fold
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from typing import Final
+
+import structlog
 
 from dagbok.agents.scheduler.inbox import NOBODY
 from dagbok.events.body import encode_body
@@ -20,20 +23,27 @@ from dagbok.events.log.clock import Clock, system_ms
 from dagbok.events.log.port import COMMANDS, EVENTS, Log, Record
 from dagbok.events.rule import GENESIS, Position
 from dagbok.events.run.events import CommandsLost
-from dagbok.projections.reading import read_effective
+from dagbok.projections.reading import check_head, read_effective
+
+logger = structlog.get_logger(__name__)
 
 ACCEPT_LOSS: Final = "AcceptLoss"
 READ_COMMITS: Final = 500
 
 
-async def accept_loss(log: Log, partition: int, *, actor: str, clock: Clock = system_ms) -> CommandsLost:
+async def accept_loss(
+    log: Log, partition: int, *, actor: str, known: Iterable[Position] = (), clock: Clock = system_ms
+) -> CommandsLost:
     """Have the commands of a partition that were removed undecided count as lost; what was lost.
 
-    `actor`: who accepts it. Raises `Refused` (`not_found`) when nothing is lost, `LogLost` when something else is
-    (`events`, or the end of `commands`), and `LogError` (`log_conflict`) when somebody else has written meanwhile: then
-    nothing was changed.
+    `actor`: who accepts it. `known`: where snapshots and tables stand: when `events` does not have what they were built
+    from, commands only seem to be undecided. Raises `Refused` (`not_found`) when nothing is lost, `LogLost` when
+    something else is (`events`, or the end of `commands`), and `LogError` (`log_conflict`) when somebody else has
+    written meanwhile: then nothing was changed.
     """
     bounds = await log.bounds(COMMANDS, partition)  # before `events`: an owner removes only what it has decided
+    for stand in known:
+        await _check_known(log, partition, stand)
     position, clock_ms = await _end(log, partition, GENESIS, 0)
     last = position.last_command_offset
     if bounds.end <= last:
@@ -46,20 +56,19 @@ async def accept_loss(log: Log, partition: int, *, actor: str, clock: Clock = sy
         )
     id = secrets.token_hex(16)
     commit, value, event = lost_commit(position, partition, bounds.start, clock_ms, actor=actor, id=id, sent_ms=clock())
+    doubt: LogError | None = None
     try:
         await log.append(EVENTS, partition, [Record(f"partition:{partition}", value)], expect=commit.offset)
     except LogError as error:
-        if error.code != Code.LOG_CONFLICT:
-            raise
+        doubt = error
     # What the append says is not the last word: the log is.
-    found, commits = position, list[Commit]()
-    while found.last_command_offset == last:
-        before = found
-        found, commits = await read_effective(log, partition, found, READ_COMMITS)
-        if found == before:
-            break
-    if not commits or commits[0].hash != commit.hash:
+    if not await _follows(log, partition, position, commit.hash):
+        if doubt is not None and doubt.code != Code.LOG_CONFLICT:
+            raise doubt
         raise LogError(f"somebody else writes for partition {partition}: nothing was changed", code=Code.LOG_CONFLICT)
+    logger.warning(
+        "partition.loss_accepted", partition=partition, start=event.from_offset, end=event.to_offset, actor=actor
+    )
     return event
 
 
@@ -105,3 +114,21 @@ async def _end(log: Log, partition: int, position: Position, clock_ms: int) -> t
             clock_ms = commits[-1].seal.now_ms
         if position == before:
             return position, clock_ms
+
+
+async def _follows(log: Log, partition: int, position: Position, hash: str) -> bool:
+    """Whether the next commit that counts behind `position` is the one with this hash."""
+    while True:
+        found, commits = await read_effective(log, partition, position, READ_COMMITS)
+        if commits:
+            return commits[0].hash == hash
+        if found == position:
+            return False
+        position = found
+
+
+async def _check_known(log: Log, partition: int, stand: Position) -> None:
+    end = (await log.bounds(EVENTS, partition)).end
+    if end < stand.next_offset:
+        raise LogLost(f"events[{partition}] ends at {end}, but was read up to {stand.next_offset}")
+    await check_head(log, partition, stand)

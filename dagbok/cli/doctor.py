@@ -58,9 +58,9 @@ def doctor(
     """
     settings, how = settle(None, output)
     quiet_logs(settings)
-    if loss is not None:
-        return _accept((cluster or Cluster()).settings(), loss, f"operator:{settings.user}", how)
     database = (stores or Stores()).over(settings).database
+    if loss is not None:
+        return _accept((cluster or Cluster()).settings(), loss, f"operator:{settings.user}", database, how)
     examine = with_kafka("dagbok.agents.kafka.doctor").examine
     found = asyncio.run(examine((cluster or Cluster()).settings(), pools or ["default"], database))
     if how.json:
@@ -74,8 +74,8 @@ def doctor(
     return Exit.FAILED if any(each.state == "failed" for each in found) else Exit.SUCCEEDED
 
 
-def _accept(settings: KafkaSettings, partition: int, actor: str, how: Output) -> int:
-    lost = asyncio.run(_accepted(settings, partition, actor))
+def _accept(settings: KafkaSettings, partition: int, actor: str, database: str | None, how: Output) -> int:
+    lost = asyncio.run(_accepted(settings, partition, actor, database))
     if how.json:
         say.out_json({"partition": partition, **msgspec.to_builtins(lost)})
     else:
@@ -84,7 +84,7 @@ def _accept(settings: KafkaSettings, partition: int, actor: str, how: Output) ->
     return Exit.SUCCEEDED
 
 
-async def _accepted(settings: KafkaSettings, partition: int, actor: str) -> CommandsLost:
+async def _accepted(settings: KafkaSettings, partition: int, actor: str, database: str | None) -> CommandsLost:
     log = await with_kafka("dagbok.events.log.kafka").KafkaLog.open(settings)
     try:
         if not 0 <= partition < log.partitions:
@@ -93,6 +93,7 @@ async def _accepted(settings: KafkaSettings, partition: int, actor: str) -> Comm
                 code=Code.USAGE,
                 advice="take the number from the line partition.halted of a scheduler",
             )
-        return await accept_loss(log, partition, actor=actor)
+        known = await with_kafka("dagbok.agents.kafka.known").known_positions(settings, partition, database)
+        return await accept_loss(log, partition, actor=actor, known=known)
     finally:
         await log.close()

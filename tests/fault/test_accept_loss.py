@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from dagbok.agents.scheduler.losses import accept_loss
@@ -13,7 +14,7 @@ from dagbok.events.codes import Code
 from dagbok.events.envelope import command_record
 from dagbok.events.errors import LogError, LogLost, Refused
 from dagbok.events.log.memory import MemoryLog
-from dagbok.events.log.port import COMMANDS, EVENTS, Record, Topic
+from dagbok.events.log.port import COMMANDS, EVENTS, Bounds, Record, Topic
 from dagbok.events.run.events import CommandsLost, Event, RunPaused, RunStarted
 from tests.fault.test_owner_halts import TIMEOUT_S, decided_log, envelope, halts
 from tests.simulation.owners import Outlet, RunningOwner
@@ -87,6 +88,39 @@ async def test_who_is_slower_than_another_writer_changes_nothing(refuses: bool) 
     assert (await log.bounds(EVENTS, 0)).end == (2 if refuses else 3)
 
 
+async def test_an_append_that_seems_to_fail_and_is_in_the_log_has_worked() -> None:
+    """The log is asked, not the acknowledgement; and where it does not have it, the failure is told as it is."""
+    log = Unconfirmed(await lossy_log(), writes=True)
+    assert await accept_loss(log, 0, actor=ACTOR) == CommandsLost(from_offset=1, to_offset=2)
+    other = Unconfirmed(await lossy_log(), writes=False)
+    with pytest.raises(LogError, match="no answer") as failed:
+        await accept_loss(other, 0, actor=ACTOR)
+    assert failed.value.code == Code.LOG_UNREACHABLE
+
+
+async def test_what_a_snapshot_knows_to_be_decided_is_not_accepted_as_lost() -> None:
+    """`events` were cut back behind the backs of all: the commands were decided, and had effects."""
+    stand = (await Recovery(await decided_log(), 0, NoSnapshots(0)).fold()).position
+    whole = await lossy_log()
+    with pytest.raises(LogLost, match="ends at 0, but was read up to 1"):
+        await accept_loss(CutBack(whole), 0, actor=ACTOR, known=[stand])
+    foreign = msgspec.structs.replace(stand, head_hash="0" * 64)
+    with pytest.raises(LogLost, match="has another commit"):
+        await accept_loss(whole, 0, actor=ACTOR, known=[foreign])
+    assert (await whole.bounds(EVENTS, 0)).end == 1
+    assert await accept_loss(whole, 0, actor=ACTOR, known=[stand]) == CommandsLost(from_offset=1, to_offset=2)
+
+
+async def test_whoever_halts_at_a_loss_is_told_how_to_go_on_where_that_is_possible() -> None:
+    log = await lossy_log()
+    with pytest.raises(LogLost) as kafka:
+        await Recovery(log, 0, NoSnapshots(0)).fold()
+    assert "dagbok doctor --accept-loss 0" in kafka.value.advice
+    with pytest.raises(LogLost) as folder:
+        await Recovery(log, 0, NoSnapshots(0), log_refuses=True).fold()
+    assert "accept" not in folder.value.advice
+
+
 async def test_a_batch_of_an_owner_that_still_had_the_commands_is_void_behind_it() -> None:
     """It had read what was removed, slept, and appends now."""
     log = await decided_log()
@@ -119,3 +153,30 @@ class Race(MemoryLog):
             self.before = ""
             await accept_loss(self._other, partition, actor=ACTOR)
         return await super().append(topic, partition, records, expect=expect if self._refuses else None)
+
+
+class Unconfirmed(MemoryLog):
+    """Who appends to `events` hears nothing; the records are there all the same, or are not."""
+
+    def __init__(self, log: MemoryLog, *, writes: bool) -> None:
+        super().__init__()
+        self.__dict__.update(log.__dict__)
+        self._writes = writes
+
+    async def append(
+        self, topic: Topic, partition: int, records: Sequence[Record], *, expect: int | None = None
+    ) -> int:
+        if self._writes:
+            await super().append(topic, partition, records, expect=expect)
+        raise LogError("no answer", code=Code.LOG_UNREACHABLE)
+
+
+class CutBack(MemoryLog):
+    """What was in `events` is gone."""
+
+    def __init__(self, log: MemoryLog) -> None:
+        super().__init__()
+        self.__dict__.update(log.__dict__)
+
+    async def bounds(self, topic: Topic, partition: int) -> Bounds:
+        return Bounds(0, 0) if topic == EVENTS else await super().bounds(topic, partition)
