@@ -14,6 +14,7 @@ from dagbok.agents.layers.pydantic_ai.history import (
     PydanticAIHistoryLayer,
     PydanticAIHistoryState,
 )
+from dagbok.agents.layers.pydantic_ai.importing import import_snapshot
 from dagbok.agents.layers.pydantic_ai.output import (
     PYDANTIC_AI_OUTPUT_LAYER_TYPE_ID,
     PydanticAIOutputConfig,
@@ -35,5 +36,6 @@ __all__ = [
     "PydanticAIOutputConfig",
     "PydanticAIOutputLayer",
     "estimated_tokens",
+    "import_snapshot",
     "keep_steps",
 ]
