@@ -37,6 +37,9 @@ class Layer(Dependable, ABC, Generic[DepsT, PromptT, UserPromptT, ToolT, ConfigT
     """Name of the class in graph configs; needed where a config names its type."""
     config_type: ClassVar[type[LayerConfig]] = EmptyLayerConfig
     runtime_state_type: ClassVar[type[BaseModel]] = EmptyRuntimeState
+    required_env: ClassVar[Sequence[str]] = ()
+    """Environment variables without which the layer cannot work, such as the key of a model: a run is refused before
+    anything is made, and the variable named."""
 
     deps: DepsT
     config: ConfigT

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -38,14 +39,14 @@ def prepare(
     """Validate configs and snapshot, then make the layers and bind what they depend on.
 
     Raises:
-        ValueError: A config or the snapshot names other nodes; a factory gave a layer that was used before; a state
-            with required fields was set by nobody.
+        ValueError: A config or the snapshot names other nodes; a layer needs an environment variable that is not set; a
+            factory gave a layer that was used before; a state with required fields was set by nobody.
         pydantic.ValidationError: A config, the snapshot or a state in it is invalid.
         RuntimeError: The snapshot has a layer that was closed.
         TypeError: A factory gave a layer of another class.
         ExceptionGroup: Several of these were found before the first factory was called.
     """
-    problems: list[Exception] = []
+    problems: list[Exception] = [*missing_settings(nodes)]
     valid = _valid_configs(nodes, configs or {}, problems)
     resumed = [None] * len(nodes) if snapshot is None else _resumed(nodes, snapshot, problems)
     raise_problems("The run of the layers has several problems", problems)
@@ -60,6 +61,21 @@ def prepare(
     for node in nodes:
         _bind(node, slots)
     return slots
+
+
+def missing_settings(nodes: Sequence[LayerNode]) -> Iterator[ValueError]:
+    """A problem for each layer that needs environment variables which are not set; an empty one counts as that."""
+    for node in nodes:
+        missing = [name for name in node.provider.layer_type.required_env if not os.environ.get(name)]
+        if missing:
+            yield ValueError(f"Layer '{node.name}' needs environment variables that are not set: {', '.join(missing)}")
+
+
+def check_configs(nodes: Sequence[LayerNode], configs: Mapping[str, LayerConfigInput]) -> None:
+    """Refuse configs that no run of these nodes would take, as `prepare` does, without a run."""
+    problems: list[Exception] = []
+    _valid_configs(nodes, configs, problems)
+    raise_problems("The configs of the layers have several problems", problems)
 
 
 def _bind(node: LayerNode, slots: Mapping[str, LayerRunSlot]) -> None:

@@ -12,6 +12,7 @@ from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.schemas import CompositorSessionSnapshot
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.tags import AllPromptTypes, AllToolTypes, AllUserPromptTypes
+from dagbok.agents.layers.tool_names import check_tool_names
 from dagbok.agents.layers.transformers import Transformers
 
 GotT = TypeVar("GotT", bound=AnyLayer)
@@ -93,8 +94,10 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
 
     @property
     def tools(self) -> list[RunToolT]:
-        """Tools in the order of the graph. RuntimeError after the run."""
-        return self._transformers.of_tools([layer.wrap_tool(each) for layer in self._layers() for each in layer.tools])
+        """Tools in the order of the graph. RuntimeError after the run, ValueError as `tool_names` says."""
+        wrapped = [layer.wrap_tool(each) for layer in self._layers() for each in layer.tools]
+        check_tool_names(wrapped)
+        return self._transformers.of_tools(wrapped)
 
     def end(self) -> None:
         """The layers have been left: from now on there is a snapshot, and nothing else to read. `enter` calls it."""
