@@ -42,6 +42,9 @@ class Layer(Dependable, ABC, Generic[DepsT, PromptT, UserPromptT, ToolT, ConfigT
     """Version of `runtime_state_type`, 1 or more. Raise it when what was suspended before cannot be read any more."""
     state_migrators: ClassVar[Mapping[int, StateMigrator]] = MappingProxyType({})
     """From each earlier version (the key) to the next: they are applied when such a state is resumed."""
+    required_env: ClassVar[Sequence[str]] = ()
+    """Environment variables without which the layer cannot work, such as the key of a model: a run is refused before
+    anything is made, and the variable named."""
 
     deps: DepsT
     config: ConfigT

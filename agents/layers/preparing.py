@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dagbok.agents.layers.lifecycle import LifecycleState
@@ -37,14 +38,14 @@ def prepare(
 
     Raises:
         ValueError: A config names another node; the snapshot is of other layers, and the rules do not say what to do
-            about it; a state has no migrator; a factory gave a layer that was used before; a state with required fields
-            was set by nobody.
+            about it; a state has no migrator; a layer needs an environment variable that is not set; a factory gave a
+            layer that was used before; a state with required fields was set by nobody.
         pydantic.ValidationError: A config, the snapshot or a state in it is invalid.
         RuntimeError: The snapshot has a layer that was closed.
         TypeError: A factory gave a layer of another class.
         ExceptionGroup: Several of these were found before the first factory was called.
     """
-    problems: list[Exception] = []
+    problems: list[Exception] = [*missing_settings(nodes)]
     valid = _valid_configs(nodes, configs or {}, problems)
     plan = None if snapshot is None else _planned(nodes, snapshot, rules, problems)
     deleted = [] if plan is None or problems else _deletions(plan, rules, configs or {}, problems)
@@ -67,6 +68,21 @@ def unknown_configs(nodes: Sequence[LayerNode], configs: Mapping[str, LayerConfi
     """What is wrong with the names of configs."""
     unknown = sorted(configs.keys() - {node.name for node in nodes}) if configs else []
     return [ValueError(f"configs has unknown layer node names: {', '.join(unknown)}")] if unknown else []
+
+
+def missing_settings(nodes: Sequence[LayerNode]) -> Iterator[ValueError]:
+    """A problem for each layer that needs environment variables which are not set; an empty one counts as that."""
+    for node in nodes:
+        missing = [name for name in node.provider.layer_type.required_env if not os.environ.get(name)]
+        if missing:
+            yield ValueError(f"Layer '{node.name}' needs environment variables that are not set: {', '.join(missing)}")
+
+
+def check_configs(nodes: Sequence[LayerNode], configs: Mapping[str, LayerConfigInput]) -> None:
+    """Refuse configs that no run of these nodes would take, as `prepare` does, without a run."""
+    problems: list[Exception] = []
+    _valid_configs(nodes, configs, problems)
+    raise_problems("The configs of the layers have several problems", problems)
 
 
 def _valid_configs(

@@ -17,6 +17,7 @@ from dagbok.agents.layers.snapshots.diff import SnapshotDiff
 from dagbok.agents.layers.snapshots.schema import Snapshot
 from dagbok.agents.layers.snapshots.taking import left_over, taken, taken_after_failed_entry
 from dagbok.agents.layers.tags import AllPromptTypes, AllToolTypes, AllUserPromptTypes
+from dagbok.agents.layers.tool_names import check_tool_names
 from dagbok.agents.layers.transformers import Transformers
 
 GotT = TypeVar("GotT", bound=AnyLayer)
@@ -122,8 +123,10 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
 
     @property
     def tools(self) -> list[RunToolT]:
-        """Tools in the order of the graph. RuntimeError after the run."""
-        return self._transformers.of_tools([layer.wrap_tool(each) for layer in self._layers() for each in layer.tools])
+        """Tools in the order of the graph. RuntimeError after the run, ValueError as `tool_names` says."""
+        wrapped = [layer.wrap_tool(each) for layer in self._layers() for each in layer.tools]
+        check_tool_names(wrapped)
+        return self._transformers.of_tools(wrapped)
 
     def end(self) -> None:
         """The layers have been left: from now on there is a snapshot, and nothing else to read. `enter` calls it."""

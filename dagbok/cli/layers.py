@@ -18,7 +18,9 @@ def add_to(app: App, group: Group) -> None:
     app.command(layers)
 
 
-def check(file: Path, /, *, imports: Imports = None, output: Output | None = None) -> int:
+def check(
+    file: Path, /, *, imports: Imports = None, settings: bool = False, output: Output | None = None
+) -> int:
     """Check a graph config, and tell all that is wrong with it.
 
     Names and targets of dependencies are always checked. With --import the
@@ -32,10 +34,13 @@ def check(file: Path, /, *, imports: Imports = None, output: Output | None = Non
     ----------
     file
         Graph config, JSON or YAML (.yaml, .yml).
+    settings
+        Also tell which environment variables the layers need and
+        this process does not have. Needs --import.
     """
     from dagbok.cli.layer_files import check_file
 
-    return check_file(file, imports or [], output)
+    return check_file(file, imports or [], settings, output)
 
 
 def graph(

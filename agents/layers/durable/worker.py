@@ -9,6 +9,7 @@ from dagbok.agents.layers.compositor import Compositor
 from dagbok.agents.layers.durable.keeping import LayersKeeper
 from dagbok.agents.layers.durable.written import snapshot_of_written
 from dagbok.agents.layers.models import LayerConfigInput
+from dagbok.agents.layers.preparing import check_configs
 from dagbok.agents.layers.run import CompositorRun
 from dagbok.agents.workers.context import TaskContext
 from dagbok.agents.workers.definitions import Worker, worker
@@ -43,7 +44,8 @@ class LayeredWorker:
     suspended, unless the loop wants something else of `run`, and put down once more, also when the loop raises. What is
     cancelled from outside is left as it was last put down.
 
-    `configs`: by node, or a function that makes them of the task."""
+    `configs`: by node, or a function that makes them of the task. Those that are given by node are checked at once: the
+    errors are those of `preparing.prepare`."""
 
     def __init__(
         self,
@@ -52,6 +54,8 @@ class LayeredWorker:
         *,
         configs: Configs | Callable[[TaskContext], Configs] | None = None,
     ) -> None:
+        if configs is not None and not callable(configs):
+            check_configs(compositor.nodes, configs)
         self._compositor, self._loop, self._configs = compositor, loop, configs
 
     def worker(self, key: str, *, concurrency: int | None = None) -> Worker:

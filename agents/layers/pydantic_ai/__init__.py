@@ -8,6 +8,7 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from dagbok.agents.layers.pydantic_ai.bridge import PydanticAIBridgeDeps, PydanticAIBridgeLayer
+from dagbok.agents.layers.pydantic_ai.calls import ToolCallRecord, tool_calls, tool_calls_of
 from dagbok.agents.layers.pydantic_ai.history import (
     PYDANTIC_AI_HISTORY_LAYER_TYPE_ID,
     PydanticAIHistoryConfig,
@@ -35,7 +36,10 @@ __all__ = [
     "PydanticAIHistoryState",
     "PydanticAIOutputConfig",
     "PydanticAIOutputLayer",
+    "ToolCallRecord",
     "estimated_tokens",
     "import_snapshot",
     "keep_steps",
+    "tool_calls",
+    "tool_calls_of",
 ]
