@@ -119,9 +119,9 @@ async def test_defect_13_a_race_of_cancel_and_success_has_one_end_the_last_event
     statuses: set[str] = set()
     spread = random.Random(13)
 
-    async def raced(dagbok: Dagbok) -> None:
+    async def raced(dagbok: Dagbok, turns: int | None) -> None:
         run = await dagbok.start(one())
-        cancelling = asyncio.ensure_future(_cancelled_later(dagbok, run, spread.randrange(300)))
+        cancelling = asyncio.ensure_future(_cancelled_later(dagbok, run, turns))
         events = [event.type async for event in dagbok.events(run)]
         status = (await dagbok.result(run)).status
         await cancelling
@@ -135,13 +135,16 @@ async def test_defect_13_a_race_of_cancel_and_success_has_one_end_the_last_event
 
     async with asyncio.timeout(10 * TIMEOUT_S), hosted_for_long(tmp_path, layered(loop)) as dagbok:
         for _ in range(scale(20, 100)):
-            await asyncio.gather(*(raced(dagbok) for _ in range(10)))
+            between = [spread.randrange(300) for _ in range(8)]
+            await asyncio.gather(*(raced(dagbok, turns) for turns in [0, *between, None]))
     assert statuses == {"succeeded", "cancelled"}, "both happened"
 
 
-async def _cancelled_later(dagbok: Dagbok, run: str, turns: int) -> None:
-    """After so many turns of the event loop."""
-    for _ in range(turns):
+async def _cancelled_later(dagbok: Dagbok, run: str, turns: int | None) -> None:
+    """After so many turns of the event loop; none: when it is over."""
+    if turns is None:
+        await dagbok.wait(run)
+    for _ in range(turns or 0):
         await asyncio.sleep(0)
     with suppress(Refused):  # it is over
         await dagbok.cancel(run)
