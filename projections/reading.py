@@ -6,11 +6,13 @@ Owner, projector, snapshots and tests all read through this file; the rule itsel
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from dagbok.events.commit import Commit, value_hash
 from dagbok.events.errors import FormatTooNew, LogLost
 from dagbok.events.log.port import EVENTS, Log
 from dagbok.events.rule import Position, follow
+from dagbok.events.traceparent import TRACEPARENT
 
 
 class Tally(msgspec.Struct):
@@ -43,7 +45,8 @@ async def read_effective(
         if commit is None:
             void += 1
         else:
-            commits.append(commit)
+            traceparent = record.headers.get(TRACEPARENT)
+            commits.append(commit if traceparent is None else replace(commit, traceparent=traceparent))
     if tally is not None:
         tally.effective += len(commits)
         tally.void += void

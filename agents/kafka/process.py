@@ -16,6 +16,7 @@ from dagbok.agents.kafka.queue import KafkaQueue
 from dagbok.agents.kafka.scheduler import Scheduler
 from dagbok.agents.queue import KINDS
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
+from dagbok.agents.tracing.switch import callers_context
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.agents.workers.process import WorkerProcess
@@ -59,7 +60,7 @@ class KafkaProcess:
         self._services = Services(self.failure)
         self._handed_back = False
         self._address = f"client/{self.process}"
-        self._outbox = Outbox(log, self._address, time.monotonic)
+        self._outbox = Outbox(log, self._address, time.monotonic, context=callers_context())
 
     @classmethod
     async def open(
