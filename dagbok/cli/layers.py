@@ -27,7 +27,7 @@ def check(
     layer classes of a file are known too: their types and dependencies.
     The exit status is 1 when something is wrong.
 
-    Example:
+    For example:
       dagbok layers check agent.json --import my_layers.py
 
     Parameters
@@ -48,7 +48,7 @@ def graph(
 ) -> int:
     """Print a graph config as text, as a Mermaid flowchart, or as SVG.
 
-    Example:
+    For example:
       dagbok layers graph agent.json --format svg > agent.svg
 
     Parameters

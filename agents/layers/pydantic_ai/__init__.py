@@ -15,6 +15,7 @@ from dagbok.agents.layers.pydantic_ai.history import (
     PydanticAIHistoryLayer,
     PydanticAIHistoryState,
 )
+from dagbok.agents.layers.pydantic_ai.importing import import_snapshot
 from dagbok.agents.layers.pydantic_ai.output import (
     PYDANTIC_AI_OUTPUT_LAYER_TYPE_ID,
     PydanticAIOutputConfig,
@@ -37,6 +38,7 @@ __all__ = [
     "PydanticAIOutputLayer",
     "ToolCallRecord",
     "estimated_tokens",
+    "import_snapshot",
     "keep_steps",
     "tool_calls",
     "tool_calls_of",
