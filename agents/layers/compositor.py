@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic
 
-from typing_extensions import Unpack
-
 from dagbok.agents.layers.disposing import dispose, prepare_disposal
 from dagbok.agents.layers.entering import Entering
 from dagbok.agents.layers.graph import check_graph, nodes_of_config
@@ -22,7 +20,7 @@ from dagbok.agents.layers.snapshots.found import AnySnapshotValue, found_layers
 from dagbok.agents.layers.snapshots.planning import plan_resume
 from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules
 from dagbok.agents.layers.snapshots.schema import Snapshot
-from dagbok.agents.layers.transformers import CompositorTransformer, CompositorTransformerKwargs, Transformers
+from dagbok.agents.layers.transformers import CompositorTransformer, Transformers
 
 CLEANUP_TIMEOUT_S = 30.0
 
@@ -75,9 +73,14 @@ class Compositor(Generic[RunPromptT, RunUserPromptT, RunToolT]):
         *,
         providers: Sequence[LayerProviderInput],
         node_providers: Mapping[str, LayerProviderInput] | None = None,
-        **transformers: Unpack[CompositorTransformerKwargs],
+        prompt_transformer: CompositorTransformer[Any, RunPromptT] | None = None,
+        user_prompt_transformer: CompositorTransformer[Any, RunUserPromptT] | None = None,
+        tool_transformer: CompositorTransformer[Any, RunToolT] | None = None,
+        cleanup_timeout_s: float = CLEANUP_TIMEOUT_S,
+        snapshot_claims: SnapshotClaims | None = None,
     ) -> Compositor[RunPromptT, RunUserPromptT, RunToolT]:
-        """Of a graph config: `providers` make its types, `node_providers` override them by node name.
+        """Of a graph config: `providers` make its types, `node_providers` override them by node name. The others are as
+        for the constructor.
 
         Raises:
             pydantic.ValidationError: The config is malformed.
@@ -85,7 +88,14 @@ class Compositor(Generic[RunPromptT, RunUserPromptT, RunToolT]):
             ExceptionGroup: Several problems.
         """
         config = read_versioned(CompositorConfig, conf)
-        return cls(nodes_of_config(config, providers, node_providers or {}), **transformers)
+        return cls(
+            nodes_of_config(config, providers, node_providers or {}),
+            prompt_transformer=prompt_transformer,
+            user_prompt_transformer=user_prompt_transformer,
+            tool_transformer=tool_transformer,
+            cleanup_timeout_s=cleanup_timeout_s,
+            snapshot_claims=snapshot_claims,
+        )
 
     def enter(
         self,
