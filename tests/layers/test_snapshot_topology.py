@@ -18,6 +18,7 @@ from dagbok.agents.layers import (
     ResumeRules,
     Snapshot,
     SnapshotDiff,
+    SnapshotRefused,
     TypeMigrator,
     own_snapshot_of,
     snapshot_of,
@@ -188,7 +189,7 @@ async def test_all_that_is_wrong_is_told_at_once() -> None:
             session_snapshot=bad
         ):
             pass
-    assert [type(each) for each in caught.value.exceptions] == [ValueError, ValidationError, NoMigrator]
+    assert [type(each) for each in caught.value.exceptions] == [SnapshotRefused, ValidationError, NoMigrator]
 
 
 async def test_the_dry_run_reads_well_and_is_data() -> None:
