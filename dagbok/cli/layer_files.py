@@ -23,8 +23,8 @@ DRAWN = {"text": as_text, "mermaid": as_mermaid, "svg": as_svg}
 def check_file(file: Path, imports: list[str], output: Output | None) -> int:
     """Tell what is wrong with a config; 1 if something is."""
     _, how = settle(None, output)
-    config = _config(file)
-    problems = [*map(_told, config_problems(config))]
+    config = read_graph(file)
+    problems = [*map(told_of, config_problems(config))]
     if imports and not problems:
         problems = _problems_with(config, [load(name) for name in imports])
     if how.json:
@@ -40,7 +40,7 @@ def check_file(file: Path, imports: list[str], output: Output | None) -> int:
 def draw_file(file: Path, form: str, output: Output | None) -> int:
     """Print a config as a drawing; with --json the drawing is a text in an object."""
     _, how = settle(None, output)
-    drawn = DRAWN[form](_config(file))
+    drawn = DRAWN[form](read_graph(file))
     if how.json:
         say.out_json({"format": form, "graph": drawn})
     else:
@@ -55,7 +55,8 @@ def print_schema(output: Output | None) -> int:
     return Exit.SUCCEEDED
 
 
-def _config(file: Path) -> CompositorConfig:
+def read_graph(file: Path) -> CompositorConfig:
+    """The config in a file. Raises `InvalidInput` (`usage`) for one that cannot be read."""
     try:
         return read_config_file(file)
     except OSError as error:
@@ -63,21 +64,21 @@ def _config(file: Path) -> CompositorConfig:
     except ModuleNotFoundError:
         said, advice = f"{file} is YAML, and PyYAML is not installed", "pip install 'dagbok[yaml]', or write JSON"
     except ValueError as error:
-        said, advice = f"{file}: {_told(error)}", "mend the file; dagbok layers schema prints its form"
+        said, advice = f"{file}: {told_of(error)}", "mend the file; dagbok layers schema prints its form"
     raise InvalidInput(said, code=Code.USAGE, advice=advice)
 
 
 def _problems_with(config: CompositorConfig, modules: list[ModuleType]) -> list[str]:
     try:
-        Compositor.from_config(config, providers=[*_layer_types(modules)])
+        Compositor.from_config(config, providers=[*layer_types(modules)])
     except ExceptionGroup as several:
-        return [_told(each) for each in several.exceptions]
+        return [told_of(each) for each in several.exceptions]
     except (KeyError, TypeError, ValueError) as one:
-        return [_told(one)]
+        return [told_of(one)]
     return []
 
 
-def _layer_types(modules: list[ModuleType]) -> list[type[AnyLayer]]:
+def layer_types(modules: list[ModuleType]) -> list[type[AnyLayer]]:
     """Classes with a type id, and the plain prompt layer, which needs no import."""
     found: dict[str, type[AnyLayer]] = {str(PromptLayer.type_id): PromptLayer}
     for module in modules:
@@ -87,8 +88,8 @@ def _layer_types(modules: list[ModuleType]) -> list[type[AnyLayer]]:
     return list(found.values())
 
 
-def _told(error: Exception) -> str:
-    """One line; a KeyError would quote its text."""
+def told_of(error: Exception) -> str:
+    """An error in one line; a KeyError would quote its text."""
     from pydantic import ValidationError
 
     if isinstance(error, ValidationError):
