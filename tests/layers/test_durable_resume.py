@@ -111,7 +111,7 @@ async def test_states_in_a_session_are_migrated() -> None:
     told = Told()
     session = await first_session(node(told, "a", kind("k", 2)))
     assert session["layers"]["a"]["state_version"] == 2
-    doubled = kind("k", 3, {2: lambda state: {"count": state["count"] * 10}})  # type: ignore[operator]
+    doubled = kind("k", 3, {2: lambda state: {"count": state["count"] * 10}})
     task = context(session=session)
     outcome = await LayeredWorker(Compositor([node(told, "a", doubled)]), counts).work(task)
     assert outcome.artifacts["result"].content == [11]
