@@ -158,6 +158,9 @@ async def test_there_must_be_a_session_of_layers_to_dispose_of() -> None:
         await layered.dispose(context())
     with pytest.raises(Terminal, match="not of layers as here"):
         await layered.dispose(context(session={"format": "mine"}))
+    session = await first_session(node(Told(), "a"))
+    with pytest.raises(Terminal, match="Layer 'a' is to be deleted, and nothing here can"):
+        await layered.dispose(context(session=session))
 
 
 async def test_a_value_that_was_read_from_the_log_is_disposed_of_once() -> None:

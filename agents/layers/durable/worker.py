@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 from dagbok.agents.layers.compositor import Compositor
 from dagbok.agents.layers.durable.disposing import dispose_of_session
 from dagbok.agents.layers.durable.keeping import LayersKeeper
-from dagbok.agents.layers.durable.unentered import already_deleted, told
+from dagbok.agents.layers.durable.unentered import already_deleted, refusal
 from dagbok.agents.layers.durable.written import layers_of_session
 from dagbok.agents.layers.failing import own_snapshot_of
 from dagbok.agents.layers.models import LayerConfigInput
 from dagbok.agents.layers.run import CompositorRun
-from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules, SnapshotRefused
+from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules
 from dagbok.agents.workers.context import TaskContext
 from dagbok.agents.workers.definitions import Worker, worker
 from dagbok.agents.workers.terminal import Terminal
@@ -106,9 +106,9 @@ class LayeredWorker:
         return self._configs(task) if callable(self._configs) else self._configs
 
     async def _not_entered(self, task: TaskContext, written: Mapping[str, Any] | None, error: Exception) -> None:
-        found = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
-        if any(isinstance(each, SnapshotRefused) for each in found):
-            raise Terminal(f"the session of this task cannot be gone on with: {told(found)}") from error
+        refused = refusal(error)
+        if refused is not None:
+            raise refused from error
         left = own_snapshot_of(error)
         if left is not None and written is not None:
             await _last(task.session.change(already_deleted(written, left)), error)
