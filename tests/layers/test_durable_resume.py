@@ -227,3 +227,18 @@ async def test_a_program_with_other_layers_goes_on_with_a_run_that_was_under_way
     assert result.json()[1] == 50
     assert of_session(session.value) == {"c": ("suspended", 0), "a": ("suspended", 50)}
     assert hooks(told).count("b.delete") == 1
+
+
+async def test_an_error_of_a_hook_is_told_also_where_the_session_takes_no_more() -> None:
+    told = Told({"a.delete": OSError("down")})
+    layered = LayeredWorker(Compositor([node(told, "a"), node(told, "b")]), counts)
+    task = context()
+    await layered.work(task)
+
+    async def refuses(turn: int, keep: int, part: bytes) -> None:
+        raise LookupError("over")
+
+    task.session._put_down = refuses
+    with pytest.raises(OSError, match="down") as caught:
+        await layered.dispose(task)
+    assert caught.value.__notes__ == ["Also, the session of the task could not be put down: over"]

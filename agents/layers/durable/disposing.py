@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dagbok.agents.layers.compositor import Compositor
-from dagbok.agents.layers.durable.unentered import refusal
+from dagbok.agents.layers.durable.failed import put_down_beside, refusal
 from dagbok.agents.layers.durable.written import layers_of_session, written_layer
 from dagbok.agents.layers.failing import own_snapshot_of
 from dagbok.agents.layers.lifecycle import LifecycleState
@@ -44,7 +44,7 @@ async def dispose_of_session(
             raise final from error
         rest = own_snapshot_of(error)
         if rest is not None:
-            await task.session.save(_without(written, rest))
+            await put_down_beside(error, task.session.save(_without(written, rest)))
         raise
     await task.session.save(_without(written, left))
     return Outcome.candidate({"deleted": [each.name for each in found.layers if _is_suspended(each.lifecycle)]})
