@@ -16,10 +16,10 @@ from dagbok.agents.layers.problems import raise_problems
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.snapshots.claims import SnapshotClaims, claim
 from dagbok.agents.layers.snapshots.deleting import configs_of, deletions, slots_of
-from dagbok.agents.layers.snapshots.found import AnySnapshotValue, FoundLayers, found_layers
+from dagbok.agents.layers.snapshots.found import AnySnapshotValue, FoundLayer, FoundLayers, found_layers
 from dagbok.agents.layers.snapshots.identity import state_version_of, type_of
-from dagbok.agents.layers.snapshots.planning import Dropped, deleter_of
-from dagbok.agents.layers.snapshots.resumed import resumed
+from dagbok.agents.layers.snapshots.plan import Dropped
+from dagbok.agents.layers.snapshots.planning import dropped_by
 from dagbok.agents.layers.snapshots.rules import ResumeRules
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
 
@@ -39,10 +39,10 @@ class Disposing:
         found = self.found
         return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=layers)
 
-    def _layer(self, was: LayerSnapshot) -> LayerSnapshot:
+    def _layer(self, was: FoundLayer) -> LayerSnapshot:
         slot, node = self.slots.get(was.name), self.nodes.get(was.name)
         if slot is None or node is None or was.lifecycle is not LifecycleState.SUSPENDED:
-            return was
+            return was.snapshot(was.cleanly)
         return LayerSnapshot(
             name=was.name,
             type=type_of(node),
@@ -74,7 +74,7 @@ def prepare_disposal(
     for was in found.layers:
         if was.lifecycle is LifecycleState.SUSPENDED:
             try:
-                dropped.append(_dropped(was, graph.get(was.name), rules))
+                dropped.append(dropped_by(was, graph.get(was.name), rules))
             except Exception as problem:
                 problems.append(problem)
     raise_problems("The snapshot cannot be disposed of here", problems)
@@ -100,11 +100,3 @@ async def _deleted(scopes: Disposal, cleanup_timeout_s: float) -> list[BaseExcep
         return await scopes.leave(None)
     owner = Owner(scopes, cleanup_timeout_s)
     return await owner.enter() or await owner.leave(None)
-
-
-def _dropped(was: LayerSnapshot, node: LayerNode | None, rules: ResumeRules) -> Dropped:
-    deleter = deleter_of(was, node, rules)
-    goes_on = resumed(was, deleter, rules)
-    if goes_on is None:
-        raise AssertionError("a suspended layer always has something to go on from")
-    return Dropped(deleter, goes_on, was)

@@ -129,7 +129,8 @@ class Layer(Dependable, ABC, Generic[DepsT, PromptT, UserPromptT, ToolT, ConfigT
         """The run ends and the layer shall be resumed later."""
 
     async def on_context_delete(self) -> None:
-        """The run ends and the layer shall not come back: what it holds outside is deleted here."""
+        """The run ends and the layer shall not come back: what it holds outside is deleted here. One that was suspended
+        is resumed before, also where it is only dropped or disposed of; it may be tried again after a failure."""
 
 
 AnyLayer = Layer[Any, Any, Any, Any, Any, Any]

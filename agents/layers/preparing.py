@@ -13,7 +13,8 @@ from dagbok.agents.layers.problems import raise_problems
 from dagbok.agents.layers.slot import LayerRunSlot, hydrate, valid_state
 from dagbok.agents.layers.snapshots.deleting import Deletion, bind, configs_of, deletions, slots_of
 from dagbok.agents.layers.snapshots.found import AnySnapshotValue, found_layers
-from dagbok.agents.layers.snapshots.planning import ResumePlan, plan_resume
+from dagbok.agents.layers.snapshots.plan import ResumePlan
+from dagbok.agents.layers.snapshots.planning import plan_resume
 from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules
 
 

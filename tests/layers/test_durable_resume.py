@@ -3,6 +3,7 @@ by a task of its own."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,9 @@ async def test_there_must_be_a_session_of_layers_to_dispose_of() -> None:
         await layered.dispose(context())
     with pytest.raises(Terminal, match="not of layers as here"):
         await layered.dispose(context(session={"format": "mine"}))
+    session = await first_session(node(Told(), "a"))
+    with pytest.raises(Terminal, match="Layer 'a' is to be deleted, and nothing here can"):
+        await layered.dispose(context(session=session))
 
 
 async def test_a_value_that_was_read_from_the_log_is_disposed_of_once() -> None:
@@ -191,3 +195,50 @@ async def test_a_task_deletes_what_an_ended_one_left_suspended(tmp_path: Path) -
         assert done.json() == {"deleted": ["a"]}
         assert len(await events_of(dagbok, SessionSuspended)) >= 3
     assert [each for each in hooks(told) if each.endswith("delete")] == ["b.delete", "a.delete", "a.delete"]
+
+
+async def test_a_program_with_other_layers_goes_on_with_a_run_that_was_under_way(tmp_path: Path) -> None:
+    told, put_down = Told(), asyncio.Event()
+
+    async def says_and_waits(attempt: LayeredAttempt) -> Outcome:
+        attempt.run.get_layer("a", Traced).runtime_state.count = 5
+        await attempt.put_down()
+        put_down.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def looks(attempt: LayeredAttempt) -> Outcome:
+        return Outcome.candidate([attempt.task.attempt, attempt.run.get_layer("a", Traced).runtime_state.count])
+
+    talk = TaskSpec(id="talk", goal="talk", worker="talks", verifier="any")
+    before = LayeredWorker(Compositor([node(told, "a"), node(told, "b")]), says_and_waits)
+    async with hosted(tmp_path, before.worker("talks"), anything) as dagbok:
+        await dagbok.start(talk, key="one")
+        await put_down.wait()
+    told.log.clear()
+    tenfold = kind("kind", 2, {1: lambda state: {"count": state["count"] * 10}})
+    rules = ResumeRules(
+        layers={"b": ResumePolicy(removed=DROP), "c": ResumePolicy(added=START_NEW)}, retired=[node(told, "b")]
+    )
+    after = LayeredWorker(Compositor([node(told, "c"), node(told, "a", tenfold)]), looks, resume=rules)
+    async with hosted(tmp_path, after.worker("talks"), anything) as dagbok:
+        result = await dagbok.run(talk, key="one")
+        session = await dagbok.session(result.run, "talk")
+    assert result.json()[1] == 50
+    assert of_session(session.value) == {"c": ("suspended", 0), "a": ("suspended", 50)}
+    assert hooks(told).count("b.delete") == 1
+
+
+async def test_an_error_of_a_hook_is_told_also_where_the_session_takes_no_more() -> None:
+    told = Told({"a.delete": OSError("down")})
+    layered = LayeredWorker(Compositor([node(told, "a"), node(told, "b")]), counts)
+    task = context()
+    await layered.work(task)
+
+    async def refuses(turn: int, keep: int, part: bytes) -> None:
+        raise LookupError("over")
+
+    task.session._put_down = refuses
+    with pytest.raises(OSError, match="down") as caught:
+        await layered.dispose(task)
+    assert caught.value.__notes__ == ["Also, the session of the task could not be put down: over"]

@@ -64,7 +64,8 @@ class Case:
     policies: dict[str, ResumePolicy]
     retired: list[Place]
     converting: bool
-    fails: set[str]
+    fails: list[str]
+    cancelled: bool
     told: Deleting = field(default_factory=Deleting)
 
     def rules(self) -> ResumeRules:
@@ -73,6 +74,13 @@ class Case:
         return ResumeRules(
             layers=self.policies, retired=retired, type_migrators=migrators if self.converting else ()
         )
+
+    def errors(self) -> dict[str, BaseException]:
+        """What the steps raise: one of them perhaps a cancellation."""
+        errors: dict[str, BaseException] = {step: Failure(step) for step in self.fails}
+        if self.cancelled and self.fails:
+            errors[self.fails[0]] = asyncio.CancelledError(self.fails[0])
+        return errors
 
     def plan(self, places: list[Place]) -> Compositor:
         return Compositor([made(place, self.told) for place in places])
@@ -127,7 +135,8 @@ def cases(draw: st.DrawFn) -> Case:
         policies={name: draw(policies()) for name in "abcdef"},
         retired=[place for place in before if draw(st.integers(0, 9)) > 0],
         converting=draw(st.booleans()),
-        fails=set(draw(st.lists(st.sampled_from(sorted(steps)), max_size=2))) if steps else set(),
+        fails=draw(st.lists(st.sampled_from(sorted(steps)), max_size=2, unique=True)) if steps else [],
+        cancelled=draw(st.integers(0, 4)) == 0,
     )
 
 
@@ -172,14 +181,14 @@ async def check_resume(case: Case) -> None:
     diff = plan.diff(snapshot, resume=rules)
     note(str(diff))
     assert case.told.log == []
-    case.told.fails = {step: Failure(step) for step in case.fails}
+    case.told.fails = case.errors()
     left: Snapshot | None = snapshot
     run = None
     try:
         async with plan.enter(session_snapshot=snapshot, resume=rules) as run:
             run.suspend_on_exit()
             entered = {place.name: run.get_layer(place.name, Traced).runtime_state.count for place in case.after}
-    except Exception as error:
+    except BaseException as error:
         if run is None:
             left = own_snapshot_of(error)
             plain = snapshot_of(error)
@@ -223,13 +232,13 @@ async def check_disposal(case: Case, plain: bool) -> None:
     snapshot = await first_run(case)
     all_of_it = suspended_in(snapshot)
     plan, left, tries = case.plan(case.before), snapshot, 0
-    case.told.fails = {step: Failure(step) for step in case.fails}
+    case.told.fails = case.errors()
     while suspended_in(left) or tries == 0:
         tries += 1
         try:
             left = await plan.dispose(left)
             assert suspended_in(left) == Counter()
-        except Exception as error:
+        except BaseException as error:
             found = own_snapshot_of(error)
             assert found is not None
             left = found

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dagbok.agents.layers.compositor import Compositor
+from dagbok.agents.layers.durable.failed import put_down_beside, refusal
 from dagbok.agents.layers.durable.written import layers_of_session, written_layer
 from dagbok.agents.layers.failing import own_snapshot_of
 from dagbok.agents.layers.lifecycle import LifecycleState
@@ -26,7 +27,8 @@ async def dispose_of_session(
 ) -> Outcome:
     """One attempt: delete what is suspended, and put down what is left, also where that is not nothing.
 
-    Raises what `Compositor.dispose` raises; `Terminal` where there is no session of layers."""
+    Raises what `Compositor.dispose` raises; `Terminal` where there is no session of layers, or one that nothing here
+    can delete."""
     written = task.session.load()
     if written is None:
         raise Terminal("there is nothing to dispose of: let the task begin with the fork of a session (`session`)")
@@ -37,9 +39,12 @@ async def dispose_of_session(
     try:
         left = await compositor.dispose(found, configs=configs, resume=rules)
     except Exception as error:
+        final = refusal(error)
+        if final is not None:
+            raise final from error
         rest = own_snapshot_of(error)
         if rest is not None:
-            await task.session.save(_without(written, rest))
+            await put_down_beside(error, task.session.save(_without(written, rest)))
         raise
     await task.session.save(_without(written, left))
     return Outcome.candidate({"deleted": [each.name for each in found.layers if _is_suspended(each.lifecycle)]})

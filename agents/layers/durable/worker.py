@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 from dagbok.agents.layers.compositor import Compositor
 from dagbok.agents.layers.durable.disposing import dispose_of_session
+from dagbok.agents.layers.durable.failed import already_deleted, put_down_beside, refusal
 from dagbok.agents.layers.durable.keeping import LayersKeeper
-from dagbok.agents.layers.durable.unentered import already_deleted, told
 from dagbok.agents.layers.durable.written import layers_of_session
 from dagbok.agents.layers.failing import own_snapshot_of
 from dagbok.agents.layers.models import LayerConfigInput
 from dagbok.agents.layers.preparing import check_configs
 from dagbok.agents.layers.run import CompositorRun
-from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules, SnapshotRefused
+from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules
 from dagbok.agents.workers.context import TaskContext
 from dagbok.agents.workers.definitions import Worker, worker
 from dagbok.agents.workers.terminal import Terminal
@@ -95,7 +95,7 @@ class LayeredWorker:
                 outcome = await self._loop(LayeredAttempt(run, task, keeper))
         except Exception as error:
             if keeper is not None:
-                await _last(keeper.put_down(), error)
+                await put_down_beside(error, keeper.put_down())
             else:
                 await self._not_entered(task, written, error)
             raise
@@ -110,17 +110,9 @@ class LayeredWorker:
         return self._configs(task) if callable(self._configs) else self._configs
 
     async def _not_entered(self, task: TaskContext, written: Mapping[str, Any] | None, error: Exception) -> None:
-        found = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
-        if any(isinstance(each, SnapshotRefused) for each in found):
-            raise Terminal(f"the session of this task cannot be gone on with: {told(found)}") from error
+        refused = refusal(error)
+        if refused is not None:
+            raise refused from error
         left = own_snapshot_of(error)
         if left is not None and written is not None:
-            await _last(task.session.change(already_deleted(written, left)), error)
-
-
-async def _last(putting_down: Awaitable[None], error: Exception) -> None:
-    """The error of the loop says more than that of keeping what it left."""
-    try:
-        await putting_down
-    except Exception as lost:
-        error.add_note(f"Also, the session of the task could not be put down: {lost}")
+            await put_down_beside(error, task.session.change(already_deleted(written, left)))

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dagbok.agents.layers.lifecycle import LifecycleState
-from dagbok.agents.layers.snapshots.found import FoundLayers
-from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot, new_snapshot_id
+from dagbok.agents.layers.snapshots.found import FoundLayer, FoundLayers
+from dagbok.agents.layers.snapshots.schema import Snapshot, new_snapshot_id
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 
@@ -47,14 +47,13 @@ def session_snapshot(value: Mapping[str, Any], digest: str | None = None) -> Sna
     `digest` is that of the session: with it the snapshot has the same id each time, and a compositor goes on with it
     once. Raises `Refused` (`unsupported`) for what is no session of layers, or of a later version."""
     found = layers_of_session(value)
-    return Snapshot(
-        id=digest or new_snapshot_id(), graph=found.graph, in_order=found.in_order, layers=found.layers
-    )
+    layers = tuple(each.snapshot(each.cleanly) for each in found.layers)
+    return Snapshot(id=digest or new_snapshot_id(), graph=found.graph, in_order=found.in_order, layers=layers)
 
 
-def _layer(name: str, written: Mapping[str, Any]) -> LayerSnapshot:
+def _layer(name: str, written: Mapping[str, Any]) -> FoundLayer:
     closed = written["lifecycle"] == LifecycleState.CLOSED
-    return LayerSnapshot.model_construct(
+    return FoundLayer(
         name=name,
         type=written["type"],
         state_version=written.get("state_version", 1),

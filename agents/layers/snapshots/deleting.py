@@ -11,7 +11,7 @@ from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.models import LayerConfig, LayerConfigInput
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import LayerRunSlot, hydrate, valid_state
-from dagbok.agents.layers.snapshots.planning import Dropped
+from dagbok.agents.layers.snapshots.plan import Dropped
 from dagbok.agents.layers.snapshots.resumed import Resumed
 from dagbok.agents.layers.snapshots.rules import ResumeRules
 

@@ -11,13 +11,14 @@ from dagbok.events.canonical import digest
 
 def type_of(node: LayerNode) -> str:
     """What the type of a layer is written as: its type id, else what the graph config names it, else its class."""
-    return _names(node)[0]
+    kind: type[AnyLayer] = node.provider.layer_type
+    return kind.type_id or _names(node)[0]
 
 
 def is_of_type(node: LayerNode, written: str | None) -> bool:
     """Whether a layer that was written with this type is of the type of the node. What was imported from a format
     without types (None) is."""
-    return written is None or written in _names(node)
+    return written is None or written == node.provider.layer_type.type_id or written in _names(node)
 
 
 def state_version_of(node: LayerNode) -> int:

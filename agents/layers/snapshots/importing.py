@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.schemas import CompositorSessionSnapshot
 from dagbok.agents.layers.slot import StateJson
-from dagbok.agents.layers.snapshots.reading import is_own, read_snapshot
+from dagbok.agents.layers.snapshots.reading import own_snapshot
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
 
 ASK_HUMAN: Final = "ask_human"
@@ -52,8 +52,9 @@ def import_snapshot(
             another version (also pydantic's ValidationError); a history that may have an open call of a removed layer,
             and no `close_calls`.
     """
-    if is_own(value):
-        return read_snapshot(value)
+    own = own_snapshot(value)
+    if own is not None:
+        return own
     document = _document(value)
     version = document.get("schema_version", 1)
     if version not in (1, 2):

@@ -8,9 +8,9 @@ from copy import deepcopy
 from dagbok.agents.layers.models import StateMigrator
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import StateJson
+from dagbok.agents.layers.snapshots.found import FoundLayer
 from dagbok.agents.layers.snapshots.identity import is_of_type, state_version_of, type_of
 from dagbok.agents.layers.snapshots.rules import ResumeRules, SnapshotRefused, TypeMigrator
-from dagbok.agents.layers.snapshots.schema import LayerSnapshot
 
 
 class NoMigrator(SnapshotRefused):
@@ -22,7 +22,7 @@ class NoMigrator(SnapshotRefused):
         self.layer = layer
 
 
-def migrated(was: LayerSnapshot, node: LayerNode, rules: ResumeRules) -> StateJson:
+def migrated(was: FoundLayer, node: LayerNode, rules: ResumeRules) -> StateJson:
     """The state of a layer in the type and version of `node`; not validated.
 
     Raises:
@@ -31,6 +31,8 @@ def migrated(was: LayerSnapshot, node: LayerNode, rules: ResumeRules) -> StateJs
     """
     kind, to = type_of(node), state_version_of(node)
     if is_of_type(node, was.type):
+        if was.state_version == to:
+            return was.state
         return _stepped(was.name, kind, was.state, was.state_version, to, _steps(node, rules))
     found = next((each for each in rules.type_migrators if (each.from_type, each.to_type) == (was.type, kind)), None)
     if found is None:
@@ -44,7 +46,7 @@ def migrated(was: LayerSnapshot, node: LayerNode, rules: ResumeRules) -> StateJs
     return _stepped(was.name, kind, state, found.to_version, to, _steps(node, rules))
 
 
-def _of_old_type(was: LayerSnapshot, found: TypeMigrator, rules: ResumeRules) -> StateJson:
+def _of_old_type(was: FoundLayer, found: TypeMigrator, rules: ResumeRules) -> StateJson:
     steps = {**rules.migrators.get(found.from_type, {})}
     for node in rules.retired:
         if is_of_type(node, found.from_type):

@@ -9,9 +9,9 @@ from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.snapshots.found import FoundLayers
 
 
-def moved_names(names: Sequence[str], found: FoundLayers) -> frozenset[str]:
+def moved_names(names: list[str], found: FoundLayers) -> frozenset[str]:
     """Names of the graph, in its order, against a snapshot. What was deleted, or has no known order, did not move."""
-    if not found.in_order:
+    if not found.in_order or [each.name for each in found.layers] == names:
         return frozenset()
     at = {each.name: place for place, each in enumerate(found.layers) if each.lifecycle is not LifecycleState.CLOSED}
     common = [name for name in names if name in at]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
 
@@ -29,11 +29,19 @@ def read_snapshot(value: SnapshotValue) -> Snapshot:
         pydantic.ValidationError: It is malformed, or has a field too many.
         ValueError: It is of another format, or of a version that this dagbok does not know.
     """
+    found = own_snapshot(value)
+    if found is None:
+        raise ValueError(f"This is no snapshot of the format {FORMAT}; import_snapshot reads those of Agenton")
+    return found
+
+
+def own_snapshot(value: object) -> Snapshot | None:
+    """The same; None for what does not claim to be of the own format, whatever its version."""
     if isinstance(value, Snapshot):
         return value
-    document = document_of(value)
-    if not is_own(document):
-        raise ValueError(f"This is no snapshot of the format {FORMAT}; import_snapshot reads those of Agenton")
+    document = _parsed(value) if isinstance(value, str | bytes) else value
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        return None
     return Snapshot.model_validate(migrate_envelope(dict(document), ENVELOPE_MIGRATORS, SCHEMA_VERSION))
 
 
@@ -50,35 +58,15 @@ def migrate_envelope(document: Document, migrators: Mapping[int, EnvelopeMigrato
     return document
 
 
-def document_of(value: Mapping[str, object] | str | bytes) -> Mapping[str, object]:
-    """The JSON object that was given, parsed if it is text. Raises ValueError for anything else."""
-    try:
-        found = from_json(value) if isinstance(value, str | bytes) else value
-    except ValueError as malformed:
-        raise ValueError(f"The snapshot is no JSON: {malformed}") from malformed
-    if not isinstance(found, Mapping):
-        raise ValueError(f"The snapshot is no JSON object, but {type(found).__name__}")
-    return found
-
-
-def is_own(value: object) -> TypeGuard[SnapshotValue]:
-    """Whether a value claims to be of the own format, whatever its version."""
-    if isinstance(value, str | bytes):
-        return _may_be_own(value) and _claims(value)
-    return isinstance(value, Snapshot) or (isinstance(value, Mapping) and value.get("format") == FORMAT)
-
-
-def _may_be_own(text: str | bytes) -> bool:
+def _parsed(text: str | bytes) -> object:
     """Parsing a long history only to look at one member would cost more than all the rest."""
-    return (FORMAT in text) if isinstance(text, str) else (FORMAT.encode() in text)
-
-
-def _claims(text: str | bytes) -> bool:
+    may_be = (FORMAT in text) if isinstance(text, str) else (FORMAT.encode() in text)
+    if not may_be:
+        return None
     try:
-        found = from_json(text)
+        return from_json(text)
     except ValueError:
-        return False
-    return isinstance(found, dict) and found.get("format") == FORMAT
+        return None
 
 
 def _unknown(version: object, known: int) -> str:

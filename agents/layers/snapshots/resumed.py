@@ -9,9 +9,9 @@ from pydantic import BaseModel
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import StateJson, read_state
+from dagbok.agents.layers.snapshots.found import FoundLayer
 from dagbok.agents.layers.snapshots.migrating import migrated
 from dagbok.agents.layers.snapshots.rules import ResumeRules
-from dagbok.agents.layers.snapshots.schema import LayerSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Resumed:
     written: StateJson
 
 
-def resumed(was: LayerSnapshot, node: LayerNode, rules: ResumeRules) -> Resumed | None:
+def resumed(was: FoundLayer, node: LayerNode, rules: ResumeRules) -> Resumed | None:
     """The state that a layer goes on from; None where it was never entered and has none: it is created.
 
     Raises:

@@ -8,7 +8,7 @@ from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.snapshots.identity import graph_digest, state_version_of, type_of
-from dagbok.agents.layers.snapshots.planning import ResumePlan
+from dagbok.agents.layers.snapshots.plan import ResumePlan
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
 
 
@@ -38,7 +38,7 @@ def taken_after_failed_entry(
 def left_over(plan: ResumePlan | None, dropped: Mapping[str, LayerRunSlot]) -> dict[str, LayerSnapshot]:
     """What was to be dropped and is still suspended, by name."""
     return {
-        each.was.name: each.was.model_copy(update={"cleanly": dropped[each.was.name].exit_error is None})
+        each.was.name: each.was.snapshot(cleanly=dropped[each.was.name].exit_error is None)
         for each in (() if plan is None else plan.dropped)
         if dropped[each.was.name].lifecycle_state is not LifecycleState.CLOSED
     }

@@ -1,19 +1,33 @@
-"""What an attempt says and writes whose layers could not be entered."""
+"""What an attempt says and writes that failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from dagbok.agents.layers.durable.written import written_layer
 from dagbok.agents.layers.lifecycle import LifecycleState
+from dagbok.agents.layers.snapshots.rules import SnapshotRefused
 from dagbok.agents.layers.snapshots.schema import Snapshot
 from dagbok.agents.workers.sessions.operations import Drop, Operation, put
+from dagbok.agents.workers.terminal import Terminal
 
 
-def told(errors: Iterable[BaseException]) -> str:
-    """Errors in one line."""
-    return "; ".join(str(each) for each in errors)
+def refusal(error: Exception) -> Terminal | None:
+    """What ends the task when the rules refuse its session: another attempt would be refused too. None for any other
+    error."""
+    found = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
+    if not any(isinstance(each, SnapshotRefused) for each in found):
+        return None
+    return Terminal(f"the session of this task cannot be gone on with: {'; '.join(map(str, found))}")
+
+
+async def put_down_beside(error: Exception, putting_down: Awaitable[None]) -> None:
+    """Put down what an error left. That error says more than one of keeping it, which becomes a note."""
+    try:
+        await putting_down
+    except Exception as lost:
+        error.add_note(f"Also, the session of the task could not be put down: {lost}")
 
 
 def already_deleted(written: Mapping[str, Any], left: Snapshot) -> list[Operation]:
