@@ -1,12 +1,24 @@
-"""Faust's reader, closed whatever the broker does: its own end fails in the reader's thread while no broker answers
-(`dagbok.events.log.kafka_client.close_consumer`), and whoever stops it then waits for a minute."""
+"""Faust's reader, mended where it loses something.
+
+It is closed whatever the broker does: its own end fails in the reader's thread while no broker answers
+(`dagbok.events.log.kafka_client.close_consumer`), and whoever stops it then waits for a minute. And it is closed once,
+by its own thread, also when a rebalance catches it at its end: Faust then marks its client as closed and tries to close
+it from another event loop, which fails; its connections stay open, and its group waits for the session to run out.
+
+What it fetches while a rebalance holds its flow is handed out afterwards. Faust drops such records and seeks to what
+the group has acknowledged; where that is nothing yet, aiokafka does not seek, and nobody reads them before the next
+rebalance.
+"""
 
 from __future__ import annotations
 
 from typing import cast
 
+import aiokafka
 import faust
+from faust.transport.consumer import RecordMap
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
+from faust.types import TP
 from mode.threads import QueueServiceThread
 
 from dagbok.events.log import kafka_client
@@ -18,6 +30,28 @@ class _Thread(AIOKafkaConsumerThread):
         await QueueServiceThread.on_thread_stop(self)
         if self._consumer is not None:
             await kafka_client.close_consumer(cast(kafka_client.Consumer, self._consumer))
+
+
+    def close(self) -> None:
+        """Nothing: called only at the end, and `on_thread_stop` does it."""
+
+    async def _fetch_records(
+        self,
+        consumer: aiokafka.AIOKafkaConsumer,
+        active_partitions: set[TP],
+        timeout: float | None = None,  # noqa: ASYNC109 – the base's name
+        max_records: int | None = None,
+    ) -> RecordMap:
+        """As the base does it; while the flow is held, nothing, and the position stays in front of what was there. A
+        flow that is held only later is no harm: the partitions are assigned anew before it goes on."""
+        fetched = await super()._fetch_records(consumer, active_partitions, timeout, max_records)
+        if self.consumer.flow_active:
+            return fetched
+        assigned = consumer.assignment()
+        for place, records in fetched.items():
+            if place in assigned:
+                consumer.seek(place, records[0].offset)
+        return {}
 
 
 class _Consumer(Consumer):

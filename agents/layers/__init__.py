@@ -7,7 +7,7 @@ from dagbok.agents.layers.compositor import Compositor
 from dagbok.agents.layers.deps import LayerDeps, NoLayerDeps
 from dagbok.agents.layers.described import described_tool, parameters_of
 from dagbok.agents.layers.dynamic_tools import DynamicToolsDeps, DynamicToolsLayer, with_object
-from dagbok.agents.layers.failing import other_errors, snapshot_of
+from dagbok.agents.layers.failing import other_errors, own_snapshot_of, snapshot_of
 from dagbok.agents.layers.families import PlainLayer, PydanticAILayer
 from dagbok.agents.layers.growing import Growing
 from dagbok.agents.layers.layer import Layer
@@ -18,6 +18,7 @@ from dagbok.agents.layers.models import (
     LayerConfig,
     LayerConfigInput,
     LayerConfigValue,
+    StateMigrator,
 )
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.object_layer import ObjectLayer
@@ -33,6 +34,20 @@ from dagbok.agents.layers.schemas import (
     LayerSessionSnapshot,
 )
 from dagbok.agents.layers.slot import LayerRunSlot
+from dagbok.agents.layers.snapshots.claims import ClaimsInMemory, SnapshotClaims
+from dagbok.agents.layers.snapshots.diff import LayerDiff, LayerOutcome, SnapshotDiff
+from dagbok.agents.layers.snapshots.importing import import_snapshot
+from dagbok.agents.layers.snapshots.migrating import NoMigrator
+from dagbok.agents.layers.snapshots.reading import read_snapshot
+from dagbok.agents.layers.snapshots.rules import (
+    LayerChange,
+    ResumeAction,
+    ResumePolicy,
+    ResumeRules,
+    SnapshotRefused,
+    TypeMigrator,
+)
+from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
 from dagbok.agents.layers.tags import (
     AllPromptTypes,
     AllToolTypes,
@@ -58,6 +73,7 @@ __all__ = [
     "AllPromptTypes",
     "AllToolTypes",
     "AllUserPromptTypes",
+    "ClaimsInMemory",
     "Compositor",
     "CompositorConfig",
     "CompositorConfigValue",
@@ -73,19 +89,24 @@ __all__ = [
     "ExitIntent",
     "Growing",
     "Layer",
+    "LayerChange",
     "LayerConfig",
     "LayerConfigInput",
     "LayerConfigValue",
     "LayerDeps",
+    "LayerDiff",
     "LayerFactory",
     "LayerNode",
     "LayerNodeConfig",
+    "LayerOutcome",
     "LayerProvider",
     "LayerProviderInput",
     "LayerRunSlot",
     "LayerSessionSnapshot",
+    "LayerSnapshot",
     "LifecycleState",
     "NoLayerDeps",
+    "NoMigrator",
     "NodeContext",
     "ObjectLayer",
     "PlainLayer",
@@ -104,10 +125,22 @@ __all__ = [
     "PydanticAIToolType",
     "PydanticAIUserPrompt",
     "PydanticAIUserPromptType",
+    "ResumeAction",
+    "ResumePolicy",
+    "ResumeRules",
+    "Snapshot",
+    "SnapshotClaims",
+    "SnapshotDiff",
+    "SnapshotRefused",
+    "StateMigrator",
     "ToolsLayer",
+    "TypeMigrator",
     "described_tool",
+    "import_snapshot",
     "other_errors",
+    "own_snapshot_of",
     "parameters_of",
+    "read_snapshot",
     "snapshot_of",
     "with_object",
 ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import GenericAlias, MappingProxyType
 from typing import Any, Final, NamedTuple, get_args, get_origin
 
 import msgspec
-from pydantic import BaseModel, JsonValue, TypeAdapter
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from dagbok.agents.layers.growing import Growing
@@ -72,7 +72,7 @@ def fill(layer: AnyLayer, unread: UnreadLists) -> None:
     """Give the growing lists of a layer's state what a session has."""
     for name, items in unread.items():
         growing: Growing[Any] = getattr(layer.runtime_state, name)
-        growing.fill(items, items_adapter(layer.runtime_state_type, name).validate_json)
+        growing.fill(items, _reader(layer.runtime_state, name))
 
 
 def growing_fields(model: type[BaseModel]) -> tuple[str, ...]:
@@ -96,6 +96,21 @@ def items_adapter(model: type[BaseModel], name: str) -> TypeAdapter[list[Any]]:
 
 _fields: dict[type[BaseModel], tuple[str, ...]] = {}
 _adapters: dict[tuple[type[BaseModel], str], TypeAdapter[list[Any]]] = {}
+
+
+def _reader(state: BaseModel, name: str) -> Callable[[bytes], list[Any]]:
+    """Reads items; an error has a note of where they come from, as they were put down, if the state says it."""
+    adapter, origin = items_adapter(type(state), name), getattr(state, "origin", None)
+    said = f"in a list '{name}' that was put down before" if origin is None else origin()
+
+    def read(json: bytes) -> list[Any]:
+        try:
+            return adapter.validate_json(json)
+        except ValidationError as unreadable:
+            unreadable.add_note(said)
+            raise
+
+    return read
 
 
 def _is_growing(annotation: object) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 
 from dagbok import Outcome, TaskContext
-from dagbok.agents.layers import Compositor, Growing, LayerConfig, LayerNode, NoLayerDeps, PlainLayer
+from dagbok.agents.layers import Compositor, Growing, LayerConfig, LayerNode, NoLayerDeps, PlainLayer, StateMigrator
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker
 from dagbok.agents.workers.sessions.operations import value_of
 from dagbok.testing import context
@@ -36,6 +36,22 @@ class Numbers(BaseModel):
 
 class NumbersLayer(PlainLayer[NoLayerDeps, LayerConfig, Numbers]):
     pass
+
+
+def doubled(state: dict[str, Any]) -> dict[str, Any]:
+    return {**state, "numbers": [2 * number for number in state["numbers"]]}
+
+
+class Later(NumbersLayer):
+    """Its state is of a later version."""
+
+    type_id = "numbers"
+    state_version = 2
+    state_migrators: ClassVar[Mapping[int, StateMigrator]] = {1: doubled}
+
+
+class Earlier(NumbersLayer):
+    type_id = "numbers"
 
 
 class Hasty(NumbersLayer):
@@ -134,6 +150,32 @@ async def test_a_hook_that_changes_what_the_session_has_is_seen() -> None:
     later = task_of(store)
     await attempt(later, kind=Hasty)
     assert numbers_of(later.session.load()) == [0, 100, 2]
+
+
+async def test_a_state_that_is_migrated_is_whole() -> None:
+    store = Store()
+    await attempt(task_of(store), appends(0), appends(1, 2), kind=Earlier)
+    later = task_of(store)
+    await attempt(later, appends(3), kind=Later)
+    assert numbers_of(later.session.load()) == [0, 2, 4, 3]
+    again = task_of(store)
+    assert (await attempt(again, appends(4), kind=Later)).numbers.unread == 4
+    assert numbers_of(again.session.load()) == [0, 2, 4, 3, 4]
+
+
+async def test_what_cannot_be_left_is_kept_with_all_that_was_there() -> None:
+    """Nobody looked at it: the snapshot is made of the JSON that was put down."""
+
+    class Spoilt(Earlier):
+        async def on_context_suspend(self) -> None:
+            raise OSError("cannot be left")
+
+    store = Store()
+    await attempt(task_of(store), appends(0), appends(1, 2), kind=Earlier)
+    task = task_of(store)
+    with pytest.raises(OSError, match="cannot be left"):
+        await attempt(task, kind=Spoilt)
+    assert numbers_of(task.session.load()) == [0, 1, 2]
 
 
 async def test_a_change_while_a_turn_is_being_written_is_in_the_next() -> None:

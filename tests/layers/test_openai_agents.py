@@ -19,7 +19,6 @@ from dagbok.agents.layers import (
     Compositor,
     LayerNode,
     LayerProvider,
-    PlainToolType,
     PromptLayer,
     PydanticAIToolType,
     ToolsLayer,
@@ -158,11 +157,12 @@ async def test_a_tool_without_a_strict_schema_is_taken() -> None:
     assert result.final_output == "3"
 
 
-def test_what_cannot_be_given_is_refused() -> None:
+async def test_what_cannot_be_given_is_refused() -> None:
+    async with plan(add, add).enter() as run:
+        with pytest.raises(ValueError, match="'add' is given 2 times"):
+            agent_of(run, model="none")
     to_tools = OPENAI_AGENTS_TRANSFORMERS["tool_transformer"]
     assert to_tools is not None
-    with pytest.raises(ValueError, match="'add' is given 2 times"):
-        to_tools([PlainToolType(add), PlainToolType(add)])
     with pytest.raises(NotImplementedError, match="takes no pydantic_ai items"):
         to_tools([PydanticAIToolType(Tool(add))])
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dagbok.agents.layers.durable.written import type_of
 from dagbok.agents.layers.kept_state import UnreadLists, growing_fields
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.node import LayerNode
+from dagbok.agents.layers.snapshots.identity import is_of_type, state_version_of
 from dagbok.agents.workers.sessions.unread import Unread, read
 
 
 def apart(value: Any, nodes: Sequence[LayerNode]) -> tuple[Any, dict[str, UnreadLists]]:
     """The value of a session (`TaskSession.load_unread`) as plain JSON without some lists, and those by node and field.
 
-    Taken out is what is unread and goes into a `Growing` of a suspended layer of the same name and type; a layer that
-    is to be migrated is whole.
+    Taken out is what is unread and goes into a `Growing` of a suspended layer of the same name, type and version of the
+    state; a layer that is to be migrated or deleted otherwise is whole.
     """
     lists: dict[str, UnreadLists] = {}
     layers: dict[str, Any] = value.get("layers", {}) if isinstance(value, dict) else {}
@@ -28,7 +28,9 @@ def apart(value: Any, nodes: Sequence[LayerNode]) -> tuple[Any, dict[str, Unread
 
 
 def _goes_on(written: dict[str, Any], node: LayerNode) -> bool:
-    return written.get("type") == type_of(node) and written.get("lifecycle") == LifecycleState.SUSPENDED
+    is_suspended = written.get("lifecycle") == LifecycleState.SUSPENDED
+    is_read_as_it_is = written.get("state_version", 1) == state_version_of(node)
+    return is_suspended and is_read_as_it_is and is_of_type(node, written.get("type"))
 
 
 def _taken_out(node: LayerNode, state: dict[str, Any]) -> UnreadLists:

@@ -25,7 +25,6 @@ from dagbok.agents.layers.tags import (
     PlainToolType,
     PlainUserPromptType,
 )
-from dagbok.agents.layers.tool_names import naming_problems
 from dagbok.agents.layers.transformers import CompositorTransformerKwargs
 
 
@@ -41,17 +40,8 @@ def user_prompts(items: Sequence[AllUserPromptTypes]) -> list[str]:
 
 def tools(items: Sequence[AllToolTypes]) -> list[FunctionTool]:
     """Tools, in their order. Arguments that fit none are told to the model; what a tool raises ends the run, as
-    `UserError` where the SDK says so.
-
-    Raises:
-        NotImplementedError: A tool is one of another library.
-        ValueError: A name is given twice, or is none that every provider takes. All such names are told.
-    """
-    made = [_tool(item.value) if isinstance(item, PlainToolType) else _refuse(item.kind) for item in items]
-    problems = naming_problems(tool.name for tool in made)
-    if problems:
-        raise ValueError(f"Tools cannot be named so: {'; '.join(problems)}")
-    return made
+    `UserError` where the SDK says so. NotImplementedError for a tool of another library."""
+    return [_tool(item.value) if isinstance(item, PlainToolType) else _refuse(item.kind) for item in items]
 
 
 OPENAI_AGENTS_TRANSFORMERS: Final[CompositorTransformerKwargs] = {

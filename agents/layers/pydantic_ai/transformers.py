@@ -19,7 +19,6 @@ from dagbok.agents.layers.tags import (
     PlainTool,
     PlainToolType,
 )
-from dagbok.agents.layers.tool_names import naming_problems
 from dagbok.agents.layers.transformers import CompositorTransformerKwargs
 
 
@@ -41,16 +40,8 @@ def user_prompts(items: Sequence[AllUserPromptTypes]) -> list[UserContent]:
 
 
 def tools(items: Sequence[AllToolTypes]) -> list[Tool[Any]]:
-    """Tools, in their order.
-
-    Raises:
-        ValueError: A name is given twice, or is none that every provider takes. All such names are told.
-    """
-    made = [_tool(item.value) if isinstance(item, PlainToolType) else item.value for item in items]
-    problems = naming_problems(tool.name for tool in made)
-    if problems:
-        raise ValueError(f"Tools cannot be named so: {'; '.join(problems)}")
-    return made
+    """Tools, in their order."""
+    return [_tool(item.value) if isinstance(item, PlainToolType) else item.value for item in items]
 
 
 def _tool(function: PlainTool) -> Tool[Any]:
