@@ -18,9 +18,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from dagbok.agents.layers import Compositor, LayerNode
+from dagbok.agents.layers import Compositor, Growing, LayerNode
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker, Loop
-from dagbok.agents.layers.pydantic_ai import PydanticAIHistoryLayer
+from dagbok.agents.layers.pydantic_ai import PydanticAIHistoryLayer, PydanticAIHistoryState
 from dagbok.events.specs import Outcome
 from dagbok.testing import context
 from tests.support.session_store import Store
@@ -48,11 +48,17 @@ async def _measure(count: int, repeat: int) -> tuple[dict[str, Timed], dict[str,
     said, new = messages(count), messages(TURN)
     whole, store = ModelMessagesTypeAdapter.dump_json(said), Store()
     await _told(store, said)
+    ours = PydanticAIHistoryState(messages=Growing(said)).model_dump_json()
     found = store.found
     assert found is not None
 
     async def naive() -> None:
         ModelMessagesTypeAdapter.dump_json([*ModelMessagesTypeAdapter.validate_json(whole), *new])
+
+    async def naive_in_our_form() -> None:
+        state = PydanticAIHistoryState.model_validate_json(ours)
+        state.messages.extend(new)
+        state.model_dump_json()
 
     async def resumed(loop: Loop, **config: Any) -> None:
         store.found, store.written = found, 0
@@ -69,13 +75,15 @@ async def _measure(count: int, repeat: int) -> tuple[dict[str, Timed], dict[str,
 
     ways: dict[str, Callable[[], Awaitable[None]]] = {
         "validate all, append, write all": naive,
+        "the same in the form that is put down": naive_in_our_form,
         "resume, append": lambda: resumed(appends),
         "resume, look at the last 20, append": lambda: resumed(looks, max_messages=20),
         "resume, look at all, append": lambda: resumed(looks),
     }
     times = await _in_turn(ways, repeat)
     await resumed(appends)
-    sizes = {"history": len(whole), "parts": len(found.parts), "written by a turn": store.written}
+    session = sum(map(len, store.parts))
+    sizes = {"history": len(whole), "session": session, "parts": len(found.parts), "written by a turn": store.written}
     return times, sizes
 
 
