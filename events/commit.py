@@ -48,12 +48,14 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Commit(msgspec.Struct, frozen=True, gc=False):
-    """A commit before its body is decoded: where it stands, what its value hashes to, its seal, its stored body."""
+    """A commit before its body is decoded: where it stands, what its value hashes to, its seal, its stored body; and,
+    outside the hash, the `traceparent` of its command, as far as whoever reads it has looked at headers."""
 
     offset: int
     hash: str
     seal: Seal
     stored_body: bytes
+    traceparent: str | None = None
 
 
 _encode_seal = msgspec.json.Encoder().encode

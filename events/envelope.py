@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from dagbok.events.log.port import Record
+from dagbok.events.log.port import NO_HEADERS, Record
 from dagbok.events.run.commands import RunCommand
 from dagbok.events.run.values import (
     NULL,
@@ -21,6 +21,7 @@ from dagbok.events.run.values import (
     Spec,
     VerifierPin,
 )
+from dagbok.events.traceparent import TRACEPARENT
 
 ENVELOPE_VERSION: Final = 1
 REPLY_TO: Final = "reply_to"
@@ -74,10 +75,10 @@ def run_command(
     )
 
 
-def command_record(command: Command, reply_to: str | None = None) -> Record:
-    """The log record of a command; `reply_to` asks for an answer."""
-    value = msgspec.json.encode(command)
-    return Record(command.stream, value, {REPLY_TO: reply_to}) if reply_to else Record(command.stream, value)
+def command_record(command: Command, reply_to: str | None = None, traceparent: str | None = None) -> Record:
+    """The log record of a command; `reply_to` asks for an answer, `traceparent` names the span that it is sent in."""
+    headers = {name: found for name, found in ((REPLY_TO, reply_to), (TRACEPARENT, traceparent)) if found}
+    return Record(command.stream, msgspec.json.encode(command), headers or NO_HEADERS)
 
 
 _command_decoder = msgspec.json.Decoder(Command)
@@ -132,7 +133,10 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     it.
 
     `claim_first`: it was sent before and nobody claimed it. Whoever took it may have died of it, and only a death under
-    a claim counts: so it is claimed before it runs, whatever its worker is declared to be."""
+    a claim counts: so it is claimed before it runs, whatever its worker is declared to be.
+
+    `traceparent`: the span of the attempt, where the record that brought the dispatch has that header; its value never
+    does."""
 
     v: int = ENVELOPE_VERSION
     kind: AttemptKind
@@ -161,6 +165,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     pin: VerifierPin | None = None
     session: SessionParts | None = None
     claim_first: bool = False
+    traceparent: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer", tag_field="type"):

@@ -6,11 +6,13 @@ Owner, projector, snapshots and tests all read through this file; the rule itsel
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from dagbok.events.commit import Commit, value_hash
 from dagbok.events.errors import FormatTooNew, LogLost
 from dagbok.events.log.port import EVENTS, Log
 from dagbok.events.rule import Position, follow
+from dagbok.events.traceparent import TRACEPARENT
 
 
 class Tally(msgspec.Struct):
@@ -43,7 +45,8 @@ async def read_effective(
         if commit is None:
             void += 1
         else:
-            commits.append(commit)
+            traceparent = record.headers.get(TRACEPARENT)
+            commits.append(commit if traceparent is None else replace(commit, traceparent=traceparent))
     if tally is not None:
         tally.effective += len(commits)
         tally.void += void
@@ -61,6 +64,14 @@ async def check_head(log: Log, partition: int, position: Position) -> None:
     records = await log.read(EVENTS, partition, position.head_offset, 1)
     if not records or records[0].offset != position.head_offset or value_hash(records[0].value) != position.head_hash:
         raise LogLost(f"events[{partition}] has another commit at offset {position.head_offset} than was read before")
+
+
+async def check_stand(log: Log, partition: int, position: Position) -> None:
+    """`check_head`, and that the log has not lost what was read behind the head. Raises `LogLost`."""
+    end = (await log.bounds(EVENTS, partition)).end
+    if end < position.next_offset:
+        raise LogLost(f"events[{partition}] ends at {end}, but was read up to {position.next_offset}")
+    await check_head(log, partition, position)
 
 
 async def _check_bounds(log: Log, partition: int, position: Position) -> None:

@@ -13,6 +13,7 @@ from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.locks import ProcessLocks
 from dagbok.agents.hosting.services import Services
 from dagbok.agents.queue import AttemptKey, FolderQueue, Lane, OnLost
+from dagbok.agents.tracing.switch import callers_context
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.agents.workers.process import WorkerProcess
@@ -50,7 +51,7 @@ class Membership:
             registry, self.queue, self.log, self.reader, process=self.process, clock=system_ms, now_s=time.monotonic
         )
         self._address = f"client/{self.process}"
-        self._outbox = Outbox(self.log, self._address, time.monotonic)
+        self._outbox = Outbox(self.log, self._address, time.monotonic, context=callers_context())
 
     async def begin(self, services: Services, *, joins: bool) -> None:
         """Live: answers reach it. `joins`: others are to see it; an owner need not be seen, since it gives."""

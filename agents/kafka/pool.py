@@ -11,6 +11,7 @@ import msgspec
 import structlog
 from faust.streams import Stream
 from faust.types import EventT, StreamT
+from msgspec.structs import replace
 
 from dagbok.agents.kafka.faust_app import new_app
 from dagbok.agents.kafka.faust_transport import let_go
@@ -21,6 +22,7 @@ from dagbok.events.envelope import Dispatch
 from dagbok.events.errors import DagbokError, LogError
 from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.traceparent import TRACEPARENT
 from dagbok.projections.patience import patiently
 
 logger = structlog.get_logger(__name__)
@@ -118,6 +120,8 @@ class LaneReader:
             self._on_garbage(self._name, error)
             event.ack()
             return
+        if traceparent := (event.headers or {}).get(TRACEPARENT):
+            dispatch = replace(dispatch, traceparent=traceparent.decode(errors="replace"))
         await self._intake.offer(dispatch, _acknowledging(event))
 
 

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 from dagbok.agents.hosting.artifacts import open_artifacts
 from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.services import Services
+from dagbok.agents.kafka.chunks import chunks_in
 from dagbok.agents.kafka.group import SESSION_S
 from dagbok.agents.kafka.metrics import Metrics
 from dagbok.agents.kafka.queue import KafkaQueue
 from dagbok.agents.kafka.scheduler import Scheduler
 from dagbok.agents.queue import KINDS
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
+from dagbok.agents.tracing.switch import callers_context
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.outbox import Outbox
 from dagbok.agents.workers.process import WorkerProcess
@@ -26,12 +28,9 @@ from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.run.values import AttemptKind
 from dagbok.projections.artifacts.port import ScopedArtifacts
-from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 
 STOP_GRACE_S = 10.0
-CHUNKS_BELOW = "_snapshots"
-"""A folder of no tenant: no id begins like this."""
 
 
 class KafkaProcess:
@@ -61,7 +60,7 @@ class KafkaProcess:
         self._services = Services(self.failure)
         self._handed_back = False
         self._address = f"client/{self.process}"
-        self._outbox = Outbox(log, self._address, time.monotonic)
+        self._outbox = Outbox(log, self._address, time.monotonic, context=callers_context())
 
     @classmethod
     async def open(
@@ -124,7 +123,7 @@ class KafkaProcess:
 
     def chunks(self) -> ScopedArtifacts:
         """Where the parts of snapshots lie."""
-        return open_artifacts(f"{self._artifacts.rstrip('/')}/{CHUNKS_BELOW}").within(SNAPSHOT_CHUNKS)
+        return chunks_in(self._artifacts)
 
     async def ask(self, command: Command) -> Answer:
         """Send a client's command and wait for its answer, as long as it takes."""

@@ -18,8 +18,10 @@ from dagbok.agents.kafka.pool import LaneReader
 from dagbok.agents.kafka.replies import Replies, ReplyRecord
 from dagbok.agents.kafka.sending import Letter, Sending
 from dagbok.agents.queue.port import AttemptKey, Lane, Listener, Taker, lane_address
+from dagbok.agents.tracing.switch import attempt_contexts
 from dagbok.events.envelope import CancelHint, Dispatch, Reply
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.traceparent import TRACEPARENT
 
 logger = structlog.get_logger(__name__)
 
@@ -43,6 +45,7 @@ class KafkaQueue:
         self._settings, self._prefix, self._process = settings, settings.prefix, process
         self._session_s = session_s
         self._services = Services(failure)
+        self._context = attempt_contexts()
         self._sending = Sending(settings, max_bytes=MAX_BYTES)
         self._replies: Replies | None = None
         self._listening: list[tuple[str, Listener]] = []
@@ -93,11 +96,12 @@ class KafkaQueue:
     def put(self, lane: Lane, dispatches: Sequence[Dispatch]) -> None:
         """See `Queue`; what waits on the broker already comes twice, and its taker drops it."""
         for dispatch in dispatches:
-            self.put_raw(lane, msgspec.json.encode(dispatch))
+            self.put_raw(lane, msgspec.json.encode(dispatch), self._context(dispatch))
 
-    def put_raw(self, lane: Lane, value: bytes) -> None:
+    def put_raw(self, lane: Lane, value: bytes, traceparent: str | None = None) -> None:
         """Put bytes where dispatches go, whatever they are."""
-        self._sending.put(Letter(lane_topic(self._prefix, lane), value))
+        headers = () if traceparent is None else ((TRACEPARENT, traceparent.encode()),)
+        self._sending.put(Letter(lane_topic(self._prefix, lane), value, headers=headers))
 
     async def take(self, lane: Lane) -> Sequence[Dispatch]:
         """See `Queue`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +32,7 @@ class Letter:
     topic: str
     value: bytes
     partition: int | None = None
+    headers: Sequence[tuple[str, bytes]] = ()
 
 
 class Sending:
@@ -85,7 +87,9 @@ class Sending:
     async def _send(self, letter: Letter) -> None:
         try:
             # No key: the client spreads them over the partitions.
-            sent = await self._producer.send(letter.topic, letter.value, partition=letter.partition)
+            sent = await self._producer.send(
+                letter.topic, letter.value, partition=letter.partition, headers=list(letter.headers)
+            )
         except KafkaError as error:
             self._in_flight.release()
             self._lose(f"{letter.topic}: {error!r}")

@@ -37,7 +37,14 @@ from dagbok.agents.layers.snapshots.diff import LayerDiff, LayerOutcome, Snapsho
 from dagbok.agents.layers.snapshots.importing import import_snapshot
 from dagbok.agents.layers.snapshots.migrating import NoMigrator
 from dagbok.agents.layers.snapshots.reading import read_snapshot
-from dagbok.agents.layers.snapshots.rules import LayerChange, ResumeAction, ResumePolicy, ResumeRules, TypeMigrator
+from dagbok.agents.layers.snapshots.rules import (
+    LayerChange,
+    ResumeAction,
+    ResumePolicy,
+    ResumeRules,
+    SnapshotRefused,
+    TypeMigrator,
+)
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
 from dagbok.agents.layers.tags import (
     AllPromptTypes,
@@ -132,6 +139,7 @@ __all__ = [
     "Snapshot",
     "SnapshotClaims",
     "SnapshotDiff",
+    "SnapshotRefused",
     "StateMigrator",
     "ToolCallsConfig",
     "ToolCallsLayer",

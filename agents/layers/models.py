@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, JsonValue, SerializeAsAny
 
@@ -33,5 +33,6 @@ LayerConfigValue: TypeAlias = JsonValue | SerializeAsAny[LayerConfig]
 LayerConfigInput: TypeAlias = LayerConfigValue | Mapping[str, object] | str | bytes | None
 """What is taken for a config: a value, a mapping, JSON text, or None for one with defaults."""
 
-StateMigrator: TypeAlias = Callable[[dict[str, JsonValue]], dict[str, JsonValue]]
-"""From a state as JSON in one version to the next. Pure: it is handed a copy, and asks nothing but that."""
+StateMigrator: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+"""From a state as JSON in one version to the next. Pure: it is handed a copy, and asks nothing but that. The values
+are `Any`, as in the standard library: their shape is known to the author of the layer alone."""

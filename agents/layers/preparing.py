@@ -37,8 +37,9 @@ def prepare(
     """Validate configs and snapshot, then make the layers and bind what they depend on.
 
     Raises:
-        ValueError: A config names another node; the snapshot is of other layers, and the rules do not say what to do
-            about it; a state has no migrator; a layer needs an environment variable that is not set; a factory gave a
+        SnapshotRefused (a ValueError): The snapshot is of other layers, and the rules do not say what to do about it.
+        NoMigrator (one of those): A state is of another version or type, and no migrator leads from it.
+        ValueError: A config names another node; a layer needs an environment variable that is not set; a factory gave a
             layer that was used before; a state with required fields was set by nobody.
         pydantic.ValidationError: A config, the snapshot or a state in it is invalid.
         RuntimeError: The snapshot has a layer that was closed.

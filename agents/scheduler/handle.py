@@ -22,6 +22,7 @@ from dagbok.events.ids import ZERO_HASH
 from dagbok.events.log.port import StoredRecord
 from dagbok.events.run.commands import CLIENT_COMMANDS, StartRun
 from dagbok.events.run.events import CommandRefused, CommandRepeated, Event
+from dagbok.events.traceparent import TRACEPARENT, passed_on
 from dagbok.projections.partition import PartitionState, finish, remembered_key
 from dagbok.projections.task_graph.state import RunState
 
@@ -168,7 +169,7 @@ def _sealed(
         value = encode_value(seal, stored_body)
     except Exception as error:
         raise StateBroken(f"{command.type} cannot be committed: {error}") from error
-    commit = Commit(offset, value_hash(value), seal, stored_body)
+    commit = Commit(offset, value_hash(value), seal, stored_body, passed_on(record.headers.get(TRACEPARENT)))
     if run is not None:
         state.runs.setdefault(run.stream, run)
     finish(state, commit, events)

@@ -23,7 +23,7 @@ from dagbok.events.log.clock import Clock, system_ms
 from dagbok.events.log.port import COMMANDS, EVENTS, Log, Record
 from dagbok.events.rule import GENESIS, Position
 from dagbok.events.run.events import CommandsLost
-from dagbok.projections.reading import check_head, read_effective
+from dagbok.projections.reading import check_stand, read_effective
 
 logger = structlog.get_logger(__name__)
 
@@ -43,7 +43,7 @@ async def accept_loss(
     """
     bounds = await log.bounds(COMMANDS, partition)  # before `events`: an owner removes only what it has decided
     for stand in known:
-        await _check_known(log, partition, stand)
+        await check_stand(log, partition, stand)
     position, clock_ms = await _end(log, partition, GENESIS, 0)
     last = position.last_command_offset
     if bounds.end <= last:
@@ -125,10 +125,3 @@ async def _follows(log: Log, partition: int, position: Position, hash: str) -> b
         if found == position:
             return False
         position = found
-
-
-async def _check_known(log: Log, partition: int, stand: Position) -> None:
-    end = (await log.bounds(EVENTS, partition)).end
-    if end < stand.next_offset:
-        raise LogLost(f"events[{partition}] ends at {end}, but was read up to {stand.next_offset}")
-    await check_head(log, partition, stand)

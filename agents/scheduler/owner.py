@@ -8,7 +8,7 @@ dropped and folded anew: there is no second copy and no undo (`docs/design/archi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import structlog
@@ -20,9 +20,11 @@ from dagbok.agents.scheduler.handle import Decided, handle, refuse_broken
 from dagbok.agents.scheduler.inbox import MAX_CLOCK_AHEAD_MS
 from dagbok.agents.scheduler.recover import Recovery
 from dagbok.events.codes import Code
+from dagbok.events.commit import Commit
 from dagbok.events.errors import DagbokError, LogCorrupt, LogError, LogLost
 from dagbok.events.log.clock import Clock
 from dagbok.events.log.port import COMMANDS, EVENTS, Log, Record, StoredRecord
+from dagbok.events.traceparent import TRACEPARENT
 from dagbok.projections.partition import PartitionState
 
 logger = structlog.get_logger(__name__)
@@ -189,7 +191,7 @@ class Owner:
         return batch
 
     async def _commit(self, batch: Sequence[Decided]) -> None:
-        records = [Record(_key(decided), decided.value, self._headers) for decided in batch]
+        records = [Record(_key(decided), decided.value, self._headers_of(decided.commit)) for decided in batch]
         first = batch[0].commit.offset
         reach(BATCH_DECIDED)
         landed = await self._log.append(EVENTS, self._partition, records, expect=first)
@@ -205,6 +207,11 @@ class Owner:
         self._confirmed = self.state.position.last_command_offset
         async with self._moved:
             self._moved.notify_all()
+
+    def _headers_of(self, commit: Commit) -> Mapping[str, str]:
+        if commit.traceparent is None:
+            return self._headers
+        return self._headers | {TRACEPARENT: commit.traceparent}
 
     def _is_ahead(self, record: StoredRecord) -> bool:
         return record.append_ms - self._clock() > MAX_CLOCK_AHEAD_MS

@@ -28,6 +28,7 @@ def finish_run(run: OpenRun, now_ms: int, status: str, *, code: str = "", error:
         attributes=attributes,
         notes=run.notes,
         error=error,
+        remote=run.callers,
     )
 
 

@@ -17,9 +17,14 @@ from dagbok.agents.tracing.span import Span
 from dagbok.events.commit import Seal
 from dagbok.events.run import events as e
 from dagbok.events.run.commands import CLIENT_COMMANDS
+from dagbok.events.traceparent import read_traceparent
 
 Sampled = Callable[[int], bool]
 """Whether the trace of this id is wanted."""
+
+
+MAX_CALLERS = 16
+"""Of one part of a run: a run that is blocked may be reopened again and again."""
 
 
 def always(trace_id: int) -> bool:
@@ -42,19 +47,24 @@ class SpanFold:
         """Whether a run that was closed goes on: what is known of it must be folded again before `apply`."""
         return seal.stream not in self.runs and any(isinstance(event, e.RunReopened) for event in events)
 
-    def apply(self, seal: Seal, events: Sequence[e.Event], *, keep_failed: bool = False) -> Iterator[Span]:
+    def apply(
+        self, seal: Seal, events: Sequence[e.Event], *, traceparent: str | None = None, keep_failed: bool = False
+    ) -> Iterator[Span]:
         """The spans that end with this commit. To be used up: what is not taken is not folded.
 
-        A failed run may be reopened; with `keep_failed` it is remembered until then."""
+        `traceparent`: of the commit. A failed run may be reopened; with `keep_failed` it is remembered until then."""
         stream = seal.stream
         run = None if stream is None else self.runs.get(stream)
         for event in events:
             if stream is not None and isinstance(event, e.RunStarted):
                 run = self._started(stream, seal)
+                _asked(run, traceparent)
             fold = _FOLDS.get(type(event))
             if run is None or fold is None:
                 continue
             yield from fold(run, event, seal.now_ms)
+            if isinstance(event, e.RunReopened):
+                _asked(run, traceparent)
             if stream is not None and (
                 isinstance(event, of_runs.FINAL) or (isinstance(event, e.RunFailed) and not keep_failed)
             ):
@@ -69,6 +79,15 @@ class SpanFold:
         run = OpenRun(id, seal.tenant, seal.project, trace, seal.now_ms)
         self.runs[stream] = run
         return run
+
+
+def _asked(run: OpenRun | None, traceparent: str | None) -> None:
+    """Somebody asked for the part of the run that begins or goes on, perhaps within a span of theirs; an attempt of the
+    run itself is nobody to be linked to."""
+    caller = read_traceparent(traceparent)
+    if run is None or caller is None or caller.trace_id == run.trace_id or len(run.callers) >= MAX_CALLERS:
+        return
+    run.callers = (*run.callers, caller)
 
 
 # Each takes the event type of its key; a mapping cannot say so, hence the one Any.

@@ -23,6 +23,7 @@ from dagbok.events.errors import LogLost
 from dagbok.events.log.port import EVENTS, Log
 from dagbok.events.rule import GENESIS, Position, is_effective
 from dagbok.events.run.events import Event
+from dagbok.events.traceparent import TRACEPARENT
 from dagbok.projections.partition import PartitionState
 from dagbok.projections.reading import read_effective
 from dagbok.projections.task_graph.state import CLOSED_RUN
@@ -125,7 +126,7 @@ class TraceFollower:
     async def _apply(self, commit: Commit, events: Sequence[Event]) -> None:
         if self._fold.lacks(commit.seal, events):
             await self._load_again(commit.seal)
-        await self._send(self._fold.apply(commit.seal, events))
+        await self._send(self._fold.apply(commit.seal, events, traceparent=commit.traceparent))
         self._position = self._position.applied(commit.offset, commit.seal, commit.hash)
 
     async def _send(self, spans: Iterable[Span]) -> None:
@@ -153,7 +154,9 @@ class TraceFollower:
             for commit in commits:
                 seal = commit.seal
                 if commit.offset < begin.position.next_offset and seal.stream in begin.starts:
-                    spans = self._fold.apply(seal, _decoded(commit), keep_failed=True)
+                    spans = self._fold.apply(
+                        seal, _decoded(commit), traceparent=commit.traceparent, keep_failed=True
+                    )
                     wanted = begin.resend_from_ms is not None and seal.now_ms >= begin.resend_from_ms
                     await self._send(span for span in spans if wanted)
             if position.next_offset >= begin.position.next_offset:
@@ -170,8 +173,8 @@ class TraceFollower:
         if parts is None:
             raise LogLost(f"events[{self._partition}] has no commit at {offset}")
         seal, body = parts
-        hash = value_hash(records[0].value)
-        return GENESIS.applied(offset, seal, hash), Commit(offset, hash, seal, body)
+        hash, traceparent = value_hash(records[0].value), records[0].headers.get(TRACEPARENT)
+        return GENESIS.applied(offset, seal, hash), Commit(offset, hash, seal, body, traceparent)
 
 
 class _Beginning:

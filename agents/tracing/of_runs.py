@@ -38,7 +38,7 @@ def reopened(run: OpenRun, event: e.RunReopened, now_ms: int) -> tuple[Span, ...
     spans of those before have ended."""
     if run.closed:
         run.closed = False
-        run.part, run.start_ms, run.notes, run.unnoted = run.part + 1, now_ms, (), 0
+        run.part, run.start_ms, run.notes, run.unnoted, run.callers = run.part + 1, now_ms, (), 0, ()
         for id in [id for id, task in run.ended.items() if task.open]:
             run.tasks[id] = run.ended.pop(id).again(now_ms)
     note(run, "run.reopened", now_ms, reason=event.reason)

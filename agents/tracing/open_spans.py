@@ -8,6 +8,7 @@ import msgspec
 
 from dagbok.agents.tracing.span import MAX_NOTES, AttributeValue, Note
 from dagbok.events.run.values import AttemptKind, Phase, Usage
+from dagbok.events.traceparent import Parent
 
 
 class OpenAttempt(msgspec.Struct, gc=False):
@@ -54,13 +55,15 @@ class EndedTask(msgspec.Struct, frozen=True, gc=False):
 
 
 class OpenRun(msgspec.Struct):
-    """A run in one part of its life. `tasks`: those that are open. `closed`: it failed, and may be reopened."""
+    """A run in one part of its life. `tasks`: those that are open. `closed`: it failed, and may be reopened. `callers`:
+    the spans in which this part was asked for."""
 
     run: str
     tenant: str
     project: str
     trace_id: int
     start_ms: int
+    callers: tuple[Parent, ...] = ()
     part: int = 0
     closed: bool = False
     tasks: dict[str, OpenTask] = {}

@@ -18,6 +18,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
 
 from dagbok.agents.tracing.span import Note, Span
+from dagbok.events.traceparent import Parent
 
 MS = 1_000_000
 SAMPLED = TraceFlags(TraceFlags.SAMPLED)
@@ -53,7 +54,7 @@ class OtlpExporter:
             resource=self._resource,
             attributes=span.attributes,
             events=[_event(note) for note in span.notes],
-            links=[Link(_context(span.trace_id, link)) for link in span.links],
+            links=[*[Link(_context(span.trace_id, link)) for link in span.links], *map(_remote, span.remote)],
             status=Status(StatusCode.UNSET) if span.error is None else Status(StatusCode.ERROR, span.error),
             start_time=span.start_ms * MS,
             end_time=span.end_ms * MS,
@@ -63,6 +64,11 @@ class OtlpExporter:
 
 def _context(trace_id: int, span_id: int) -> SpanContext:
     return SpanContext(trace_id, span_id, is_remote=False, trace_flags=SAMPLED)
+
+
+def _remote(span: Parent) -> Link:
+    flags = TraceFlags(TraceFlags.SAMPLED if span.sampled else TraceFlags.DEFAULT)
+    return Link(SpanContext(span.trace_id, span.span_id, is_remote=True, trace_flags=flags))
 
 
 def _event(note: Note) -> Event:

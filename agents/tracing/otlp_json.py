@@ -34,8 +34,9 @@ def _span(span: Span) -> Json:
         told["parentSpanId"] = f"{span.parent_id:016x}"
     if span.notes:
         told["events"] = [_event(note) for note in span.notes]
-    if span.links:
-        told["links"] = [{"traceId": told["traceId"], "spanId": f"{link:016x}"} for link in span.links]
+    linked = [*[(span.trace_id, link) for link in span.links], *[(link.trace_id, link.span_id) for link in span.remote]]
+    if linked:
+        told["links"] = [{"traceId": f"{trace:032x}", "spanId": f"{id:016x}"} for trace, id in linked]
     if span.error is not None:
         told["status"] = {"code": ERROR, "message": span.error}
     return told

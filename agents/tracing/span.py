@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from dagbok.events.traceparent import Parent
+
 AttributeValue = str | int | float | bool
 Attributes = Mapping[str, AttributeValue]
 
@@ -23,7 +25,7 @@ class Note(msgspec.Struct, frozen=True, gc=False):
 
 class Span(msgspec.Struct, frozen=True, gc=False):
     """`parent_id` is none for the first part of a run alone. `error`: why it did not do what it was for; its type is
-    the attribute `error.type`. `links`: ids of other spans of the trace."""
+    the attribute `error.type`. `links`: ids of other spans of the trace; `remote`: spans of any trace."""
 
     trace_id: int
     span_id: int
@@ -35,3 +37,4 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     notes: tuple[Note, ...] = ()
     error: str | None = None
     links: tuple[int, ...] = ()
+    remote: tuple[Parent, ...] = ()

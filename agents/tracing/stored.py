@@ -27,7 +27,7 @@ async def stored_spans(log: Log, partition: int, run: str) -> AsyncIterator[Span
             seal = commit.seal
             if seal.stream == stream:
                 events = decode_body(commit.stored_body, seal.codec, seal.raw_size)
-                for span in fold.apply(seal, events, keep_failed=True):
+                for span in fold.apply(seal, events, traceparent=commit.traceparent, keep_failed=True):
                     yield span
         if position == before:
             return

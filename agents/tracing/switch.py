@@ -13,6 +13,7 @@ from typing import Final
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Dispatch
 from dagbok.events.errors import InvalidInput
+from dagbok.events.traceparent import passed_on
 
 SWITCH: Final = "DAGBOK_TRACING"
 ON: Final = frozenset(("1", "true", "yes", "on"))
@@ -20,6 +21,10 @@ OFF: Final = frozenset(("", "0", "false", "no", "off"))
 
 Around = Callable[[Dispatch], AbstractContextManager[None]]
 """What surrounds the function of an attempt."""
+Context = Callable[[], str | None]
+"""The span that whoever asks is in, as the header `traceparent`; none when it is in none."""
+AttemptContext = Callable[[Dispatch], str | None]
+"""The span of an attempt, likewise."""
 
 
 def is_on(environment: Mapping[str, str] = os.environ) -> bool:
@@ -50,6 +55,36 @@ def around_attempts(environment: Mapping[str, str] = os.environ) -> Around:
     from dagbok.agents.tracing.current import AttemptSpans
 
     return AttemptSpans().around
+
+
+def callers_context(environment: Mapping[str, str] = os.environ) -> Context:
+    """For clients: the current span of the one who asks, else the one that the variable `TRACEPARENT` names, in which
+    this process was started; always none when tracing is off. Raises like `check`."""
+    if not check(environment):
+        return no_context
+    from dagbok.agents.tracing.current import of_caller
+
+    started_in = passed_on(environment.get("TRACEPARENT"))
+    return lambda: of_caller() or started_in
+
+
+def attempt_contexts(environment: Mapping[str, str] = os.environ) -> AttemptContext:
+    """For whoever sends dispatches, and commands about them; always none when tracing is off. Raises like `check`."""
+    if not check(environment):
+        return no_attempt_context
+    from dagbok.agents.tracing.current import AttemptSpans
+
+    return AttemptSpans().traceparent
+
+
+def no_context() -> None:
+    """Of nobody who traces."""
+    return
+
+
+def no_attempt_context(dispatch: Dispatch) -> None:
+    """Of an attempt that nobody traces."""
+    return
 
 
 def not_installed(error: ModuleNotFoundError) -> InvalidInput:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import structlog
 
 from dagbok.agents.queue.port import AttemptKey, attempt_of
+from dagbok.agents.tracing.switch import AttemptContext, no_attempt_context
 from dagbok.agents.workers.context import TaskContext
 from dagbok.agents.workers.held import Held
 from dagbok.agents.workers.outbox import OnAnswer, Outbox
@@ -29,7 +30,8 @@ def _nobody_asks(dispatch: Dispatch) -> None:
 class Holdings:
     """`process` is this process's id; `address` where answers to its claims and hints go. `clock` is in milliseconds
     since 1970, `now_s` monotonic seconds; `nonce` tells its claims and commands from those of others (random unless
-    given). `shorter` is set when the shortest lease becomes shorter; `closing` when the process stops all it holds."""
+    given). `shorter` is set when the shortest lease becomes shorter; `closing` when the process stops all it holds.
+    `context`: the span of an attempt, which every command about it carries; a renewal of several carries none."""
 
     def __init__(
         self,
@@ -41,10 +43,11 @@ class Holdings:
         nonce: str | None = None,
         *,
         on_settled: Callable[[Dispatch], None] = _nobody_asks,
+        context: AttemptContext = no_attempt_context,
     ) -> None:
         """`on_settled` hears when the log has the first word of an attempt, and when this process is done with it."""
         self._process, self._address, self._outbox = process, address, outbox
-        self._on_settled = on_settled
+        self._on_settled, self._context = on_settled, context
         self._clock, self._now_s = clock, now_s
         self._held: dict[AttemptKey, Held] = {}
         self._starts = 0
@@ -92,7 +95,8 @@ class Holdings:
         """Append the claim and wait until it is decided: true when this process may run the attempt."""
         held.claiming = True
         sent_s = self._now_s()
-        answer = await self._outbox.ask(self._command(held.dispatch, self._start(held), self.next_id()))
+        command = self._command(held.dispatch, self._start(held), self.next_id())
+        answer = await self._outbox.ask(command, traceparent=self._context(held.dispatch))
         if answer.accepted:
             held.lease_begins(sent_s)
             self._on_settled(held.dispatch)
@@ -101,22 +105,19 @@ class Holdings:
     async def tell(self, dispatch: Dispatch, command: RunCommand) -> Answer:
         """Send something of a running attempt; the answer, which does not say *retry*."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        envelope = self._command(dispatch, command, self.next_id())
-        self._outbox.send(envelope, lambda found: None if answer.done() else answer.set_result(found))
+        self._send(dispatch, command, lambda found: None if answer.done() else answer.set_result(found), insist=True)
         return await answer
 
     def claim_beside(self, held: Held) -> None:
         """Append the claim of an attempt that runs already; a refusal stops it."""
         held.claiming = True
         sent_s = self._now_s()
-        command = self._command(held.dispatch, self._start(held), self.next_id())
-        self._outbox.send(command, lambda answer: self._claimed_beside(held, sent_s, answer), insist=False)
+        self._send(held.dispatch, self._start(held), lambda answer: self._claimed_beside(held, sent_s, answer))
 
     def submit(self, held: Held, command: RunCommand, command_id: str, on_answer: OnAnswer) -> None:
         """Send what ends the attempt. Its lease is renewed until there is an answer."""
-        envelope = self._command(held.dispatch, command, command_id)
         held.submitted = True
-        self._outbox.send(envelope, on_answer)
+        self._send(held.dispatch, command, on_answer, id=command_id, insist=True)
 
     def renew(self, run: str, helds: list[Held]) -> None:
         """Renew the leases of one run with one command."""
@@ -138,8 +139,7 @@ class Holdings:
             serves=serves,
         )
         command = RejectAttempt(dispatch.task, dispatch.epoch, self._process, serves)
-        rejection = self._command(dispatch, command, self.next_id())
-        self._outbox.send(rejection, lambda answer: self._on_settled(dispatch), insist=False)
+        self._send(dispatch, command, lambda answer: self._on_settled(dispatch))
 
     def release_all(self) -> None:
         """Hand back what is claimed and not finished; what is not claimed is open still."""
@@ -149,7 +149,7 @@ class Holdings:
             held.context.cancelled = True
             if held.claiming or held.claimed:
                 release = ReleaseAttempt(held.dispatch.task, held.dispatch.epoch, held.claim, held.context.used)
-                self._outbox.send(self._command(held.dispatch, release, self.next_id()), insist=False)
+                self._send(held.dispatch, release)
                 self.drop(held)
             else:
                 del self._held[held.key]
@@ -190,6 +190,18 @@ class Holdings:
             elif answer.accepted and answer.events:
                 # A repeated answer says nothing of the single leases; the next renewal will.
                 held.lease_begins(sent_s)
+
+    def _send(
+        self,
+        dispatch: Dispatch,
+        command: RunCommand,
+        on_answer: OnAnswer | None = None,
+        *,
+        id: str | None = None,
+        insist: bool = False,
+    ) -> None:
+        envelope = self._command(dispatch, command, id or self.next_id())
+        self._outbox.send(envelope, on_answer, insist=insist, traceparent=self._context(dispatch))
 
     def _command(self, dispatch: Dispatch, command: RunCommand, id: str) -> Command:
         sender = Sender(dispatch.tenant, dispatch.project, f"process:{self._process}")

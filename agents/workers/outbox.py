@@ -17,6 +17,7 @@ import structlog
 
 from dagbok.agents.faultpoints import COMMAND_APPENDED, reach
 from dagbok.agents.patience import Patience
+from dagbok.agents.tracing.switch import Context, no_context
 from dagbok.events.codes import Code
 from dagbok.events.commit import split_value
 from dagbok.events.envelope import Answer, Command, command_record
@@ -45,6 +46,7 @@ class _Pending:
     sent_s: float
     insist: bool
     partition: int
+    traceparent: str | None
     offset: int | None = None
     repeats: int = 0
     internal_errors: int = 0
@@ -56,12 +58,19 @@ class _Pending:
 
 class Outbox:
     """`address` is where answers come; `now_s` is monotonic. `repeat_after_s`: when a command that is decided is sent
-    again for the first time, because its answer has not come."""
+    again for the first time, because its answer has not come. `context`: the span that whoever sends is in, as a
+    `traceparent`; asked for each command that says none itself."""
 
     def __init__(
-        self, log: Log, address: str, now_s: Callable[[], float], *, repeat_after_s: float = REPEAT_AFTER_S
+        self,
+        log: Log,
+        address: str,
+        now_s: Callable[[], float],
+        *,
+        repeat_after_s: float = REPEAT_AFTER_S,
+        context: Context = no_context,
     ) -> None:
-        self._log, self._address, self._now_s = log, address, now_s
+        self._log, self._address, self._now_s, self._context = log, address, now_s, context
         self._repeat_after_s = repeat_after_s
         self._waiting: list[Command] = []
         self._filled = asyncio.Event()
@@ -71,20 +80,33 @@ class Outbox:
         self._patience = Patience()
         self._failure: StorageFailed | None = None
 
-    def send(self, command: Command, on_answer: OnAnswer | None = None, *, insist: bool = True) -> None:
+    def send(
+        self,
+        command: Command,
+        on_answer: OnAnswer | None = None,
+        *,
+        insist: bool = True,
+        traceparent: str | None = None,
+    ) -> None:
         """Append it with the next batch; `on_answer` hears what became of it, at most once.
 
         `insist`: an answer that says *retry* does not count; the command is repeated, later each time. Only the third
         `internal_error` counts all the same."""
         partition = partition_of(command.stream, self._log.partitions)
-        self._pending[command.id] = _Pending(command, on_answer, self._now_s(), insist, partition)
+        traceparent = traceparent or self._context()
+        self._pending[command.id] = _Pending(command, on_answer, self._now_s(), insist, partition, traceparent)
         self._waiting.append(command)
         self._filled.set()
 
-    async def ask(self, command: Command) -> Answer:
+    async def ask(self, command: Command, *, traceparent: str | None = None) -> Answer:
         """Send and wait for the first answer, whatever it says."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.send(command, lambda found: None if answer.done() else answer.set_result(found), insist=False)
+        self.send(
+            command,
+            lambda found: None if answer.done() else answer.set_result(found),
+            insist=False,
+            traceparent=traceparent,
+        )
         return await answer
 
     def answered(self, answer: Answer) -> None:
@@ -168,11 +190,16 @@ class Outbox:
         for command in commands:
             partitions.setdefault(partition_of(command.stream, self._log.partitions), []).append(command)
         for partition, together in partitions.items():
-            records = [command_record(command, self._address) for command in together]
+            records = [command_record(command, self._address, self._traceparent(command)) for command in together]
             first = await self._append_surely(partition, records)
             for offset, command in enumerate(together, first):
                 if (pending := self._pending.get(command.id)) is not None:
                     pending.offset = offset
+
+    def _traceparent(self, command: Command) -> str | None:
+        """None also of a repeat whose answer has come meanwhile."""
+        pending = self._pending.get(command.id)
+        return None if pending is None else pending.traceparent
 
     async def _append_surely(self, partition: int, records: Sequence[Record]) -> int:
         """The offset of the first."""

@@ -10,6 +10,7 @@ from functools import partial
 import structlog
 
 from dagbok.agents.queue import KINDS, AttemptKey, Queue, SharedQueue, attempt_of, lane_address, lane_of
+from dagbok.agents.tracing.switch import attempt_contexts
 from dagbok.agents.workers.attempts import Attempts
 from dagbok.agents.workers.calls import Calls
 from dagbok.agents.workers.definitions import Registry
@@ -48,7 +49,16 @@ class WorkerProcess:
         self._shared = queue if isinstance(queue, SharedQueue) else None
         self._process, self._address = process, f"process/{process}"
         self._outbox = Outbox(log, self._address, now_s)
-        self._holdings = Holdings(process, self._address, self._outbox, clock, now_s, nonce, on_settled=self._settled)
+        self._holdings = Holdings(
+            process,
+            self._address,
+            self._outbox,
+            clock,
+            now_s,
+            nonce,
+            on_settled=self._settled,
+            context=attempt_contexts(),
+        )
         self._leases = LeaseKeeper(self._holdings, now_s)
         self._calls = Calls()
         self._attempts = Attempts(self._holdings, self._calls, reader)

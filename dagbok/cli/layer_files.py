@@ -24,7 +24,7 @@ DRAWN = {"text": as_text, "mermaid": as_mermaid, "svg": as_svg}
 def check_file(file: Path, imports: list[str], settings: bool, output: Output | None) -> int:
     """Tell what is wrong with a config; 1 if something is."""
     _, how = settle(None, output)
-    config = _config(file)
+    config = read_graph(file)
     problems = [*map(told, config_problems(config))]
     if imports and not problems:
         problems = _problems_with(config, [load(name) for name in imports], settings)
@@ -41,7 +41,7 @@ def check_file(file: Path, imports: list[str], settings: bool, output: Output | 
 def draw_file(file: Path, form: str, output: Output | None) -> int:
     """Print a config as a drawing; with --json the drawing is a text in an object."""
     _, how = settle(None, output)
-    drawn = DRAWN[form](_config(file))
+    drawn = DRAWN[form](read_graph(file))
     if how.json:
         say.out_json({"format": form, "graph": drawn})
     else:
@@ -56,7 +56,8 @@ def print_schema(output: Output | None) -> int:
     return Exit.SUCCEEDED
 
 
-def _config(file: Path) -> CompositorConfig:
+def read_graph(file: Path) -> CompositorConfig:
+    """The config in a file. Raises `InvalidInput` (`usage`) for one that cannot be read."""
     try:
         return read_config_file(file)
     except OSError as error:
@@ -70,7 +71,7 @@ def _config(file: Path) -> CompositorConfig:
 
 def _problems_with(config: CompositorConfig, modules: list[ModuleType], settings: bool) -> list[str]:
     try:
-        compositor: Compositor = Compositor.from_config(config, providers=[*_layer_types(modules)])
+        compositor: Compositor = Compositor.from_config(config, providers=[*layer_types(modules)])
     except ExceptionGroup as several:
         return [told(each) for each in several.exceptions]
     except (KeyError, TypeError, ValueError) as one:
@@ -78,7 +79,7 @@ def _problems_with(config: CompositorConfig, modules: list[ModuleType], settings
     return [told(each) for each in missing_settings(compositor.nodes)] if settings else []
 
 
-def _layer_types(modules: list[ModuleType]) -> list[type[AnyLayer]]:
+def layer_types(modules: list[ModuleType]) -> list[type[AnyLayer]]:
     """Classes with a type id, and the plain prompt layer, which needs no import."""
     found: dict[str, type[AnyLayer]] = {str(PromptLayer.type_id): PromptLayer}
     for module in modules:

@@ -164,7 +164,7 @@ async def test_a_claim_that_a_pause_refuses_is_tried_again_later_each_time_up_to
     now_s, asked = 0.0, list[float]()
     sent: list[OnAnswer] = []
     outbox = Outbox(MemoryLog(), "process/p", lambda: now_s)
-    outbox.send = lambda command, on_answer=None, *, insist=True: sent.append(on_answer)  # type: ignore[method-assign, arg-type]
+    outbox.send = lambda command, on_answer=None, **_: sent.append(on_answer)  # type: ignore[method-assign]
     holdings = Holdings("p", "process/p", outbox, system_ms, lambda: now_s)
     keeper = LeaseKeeper(holdings, lambda: now_s)
     dispatch = pure_dispatch()

@@ -65,6 +65,11 @@ async def test_a_loss_is_accepted_once_and_where_there_is_one(site: RoleSite) ->
         await log.delete_before(COMMANDS, 1, 2)
     finally:
         await log.close()
+    halted = await site.command("doctor", "--json")
+    lost = findings(halted)["partition 1"]
+    assert (halted.status, lost["state"], lost["about"]) == (1, "failed", {"partition": 1, "code": "log_lost"})
+    assert "commands 0 to 1 of partition 1 were removed undecided" in lost["told"]
+    assert "dagbok doctor --accept-loss 1" in lost["advice"]
     refused = await site.command("doctor", "--accept-loss", "0")
     assert (refused.status, "no command of partition 0" in refused.told) == (3, True)
     assert (await site.command("doctor", "--accept-loss", str(PARTITIONS))).status == 2
@@ -75,6 +80,7 @@ async def test_a_loss_is_accepted_once_and_where_there_is_one(site: RoleSite) ->
     await scheduler.logged("partition.owned")
     found = findings(await site.command("doctor", "--json"))
     assert found["scheduler"]["numbers"]["members"] == 1
+    assert "partition 1" not in found
 
 
 def _flow(site: RoleSite) -> str:

@@ -97,7 +97,7 @@ async def test_a_layer_that_the_graph_does_not_know_is_refused_by_its_policy() -
 
 async def test_states_of_another_version_are_migrated_like_any_other() -> None:
     told = Told()
-    layer = kind("k", 3, {2: lambda state: {"count": state["count"] * 2}})  # type: ignore[operator]
+    layer = kind("k", 3, {2: lambda state: {"count": state["count"] * 2}})
     found = import_snapshot(version_2(a={"count": 4}), state_versions={"a": 2})
     async with Compositor([node(told, "a", layer)]).enter(session_snapshot=found) as run:
         run.suspend_on_exit()

@@ -15,10 +15,14 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-from dagbok import Candidate, Code, Outcome, TaskContext, TaskSpec, verifier, worker
+from dagbok import Candidate, Code, Dagbok, Outcome, TaskContext, TaskSpec, verifier, worker
 from dagbok.agents.tracing.ids import attempt_span_id
 from dagbok.agents.tracing.switch import around_attempts, is_on
+from dagbok.events.commit import split_value
+from dagbok.events.envelope import decode_command
 from dagbok.events.errors import InvalidInput
+from dagbok.events.ids import run_id
+from dagbok.events.log.port import COMMANDS, EVENTS
 from tests.support.hosts import hosted, spec
 from tests.support.otlp import Arrived, Receiver, environment, receiving
 from tests.support.traces import check_trace
@@ -135,6 +139,85 @@ async def test_what_a_function_traces_hangs_below_its_attempt(
         assert len({parent.id for parent in parents}) == 6
         assert {parent.attributes["dagbok.kind"] for parent in parents} == {kind}
     assert {span.trace for span in receiver.spans} == {run}
+
+
+async def test_a_run_is_linked_to_the_span_in_which_it_was_asked_for(
+    tmp_path: Path, receiver: Receiver, tracer: trace.Tracer
+) -> None:
+    async with hosted(tmp_path, make, check) as dagbok:
+        with tracer.start_as_current_span("nightly") as nightly:
+            asked = (await dagbok.run(spec("make", verifier="check"), key="asked within a span")).run
+        alone = (await dagbok.run(spec("make", verifier="check"), key="asked within none")).run
+        context = nightly.get_span_context()
+
+    runs = {span.trace: span for span in receiver.spans if span.name == "run"}
+    assert runs[asked].callers == ((f"{context.trace_id:032x}", f"{context.span_id:016x}"),)
+    assert runs[alone].callers == ()
+    check_trace([span for span in receiver.spans if span.trace == asked], asked)
+
+
+async def test_a_run_that_a_worker_asks_for_is_linked_to_the_attempt(tmp_path: Path, receiver: Receiver) -> None:
+    client: asyncio.Future[Dagbok] = asyncio.get_running_loop().create_future()
+
+    @worker("ask")
+    async def ask(task: TaskContext) -> Outcome:
+        await (await client).start(spec("make", verifier="check"), key="another")
+        return Outcome.candidate("asked")
+
+    async with hosted(tmp_path, make, check, ask) as dagbok:
+        client.set_result(dagbok)
+        first = await dagbok.run(spec("ask", id="a"), key="one")
+        another = run_id("local", "default", "another")
+        await dagbok.wait(another)
+
+    (span,) = [span for span in receiver.spans if span.name == "run" and span.trace == another]
+    assert span.callers == ((first.run, f"{attempt_span_id(first.run, 'a', 1):016x}"),)
+
+
+async def test_a_process_that_was_started_within_a_span_says_so(
+    tmp_path: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a pipeline starts `dagbok submit`."""
+    monkeypatch.setenv("TRACEPARENT", f"00-{'a' * 32}-{'b' * 16}-01")
+    async with hosted(tmp_path, make, check) as dagbok:
+        await dagbok.run(spec("make", verifier="check"))
+    (span,) = [span for span in receiver.spans if span.name == "run"]
+    assert span.callers == (("a" * 32, "b" * 16),)
+
+
+async def test_every_record_names_the_span_that_it_was_written_in(
+    tmp_path: Path, receiver: Receiver, tracer: trace.Tracer
+) -> None:
+    """The command of a client its span, what a worker sends that of the attempt, and each commit that of its
+    command."""
+    async with hosted(tmp_path, make, check) as dagbok:
+        with tracer.start_as_current_span("nightly") as nightly:
+            run = (await dagbok.run(spec("make", verifier="check", id="a"))).run
+        context = nightly.get_span_context()
+        log = dagbok.host.log
+        commands, events = await log.read(COMMANDS, 0, 0, 100), await log.read(EVENTS, 0, 0, 100)
+
+    wanted = {
+        "StartRun": f"00-{context.trace_id:032x}-{context.span_id:016x}-01",
+        "StartAttempt": f"00-{run}-{attempt_span_id(run, 'a', 1):016x}-01",
+        "SubmitOutcome": f"00-{run}-{attempt_span_id(run, 'a', 1):016x}-01",
+        "SubmitVerdict": f"00-{run}-{attempt_span_id(run, 'a', 2):016x}-01",
+    }
+    assert {decode_command(record.value).type: record.headers["traceparent"] for record in commands} == wanted
+    caused = [(split_value(record.value), record.headers["traceparent"]) for record in events]
+    assert {parts[0].command_type: named for parts, named in caused if parts is not None} == wanted
+
+
+async def test_no_record_names_a_span_while_it_is_off(tmp_path: Path, tracer: trace.Tracer, receiver: Receiver) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DAGBOK_TRACING")
+        async with hosted(tmp_path, make, check) as dagbok:
+            with tracer.start_as_current_span("nightly"):
+                await dagbok.run(spec("make", verifier="check"))
+            log = dagbok.host.log
+            records = [record for topic in (COMMANDS, EVENTS) for record in await log.read(topic, 0, 0, 100)]
+    assert len(records) > 4
+    assert not [record for record in records if "traceparent" in record.headers]
 
 
 def _span(spans: list[Arrived], id: str) -> Arrived:

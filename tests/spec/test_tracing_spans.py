@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
-from dagbok.agents.tracing.fold import SpanFold
+from dagbok.agents.tracing.fold import MAX_CALLERS, SpanFold
 from dagbok.agents.tracing.ids import attempt_span_id, run_span_id, task_span_id, trace_id
+from dagbok.agents.tracing.otlp_json import otlp_json
 from dagbok.agents.tracing.span import MAX_NOTES, Span
 from dagbok.agents.tracing.stored import stored_spans
 from dagbok.events.body import decode_body
@@ -15,6 +17,7 @@ from dagbok.events.commit import split_value
 from dagbok.events.ids import run_id
 from dagbok.events.run import commands as c
 from dagbok.events.run.values import Claim, Usage
+from dagbok.events.traceparent import Parent
 from dagbok.projections.task_graph.state import CLOSED_RUN
 from dagbok.testing import act, blocked, candidate, decompose, failure, pin, start, task
 from tests.support.histories import random_history
@@ -58,6 +61,11 @@ def only(spans: list[Span], name: str, **attributes: object) -> Span:
     ]
     assert len(found) == 1, [(span.name, span.attributes) for span in spans]
     return found[0]
+
+
+def told_spans(told: Any) -> list[dict[str, Any]]:
+    """The spans of a `TracesData`."""
+    return [span for resource in told["resourceSpans"] for scope in resource["scopeSpans"] for span in scope["spans"]]
 
 
 def names(span: Span) -> list[str]:
@@ -234,6 +242,47 @@ async def test_a_failed_run_that_goes_on_has_a_second_part_and_changes_no_span_t
     assert (first.parent_id, last.parent_id) == (run.span_id, run.span_id)
     assert only(spans, "work work", task_id="first", attempt=2).parent_id == first.span_id
     assert again.start_ms == first.start_ms == last.start_ms == START_MS + 2_000
+
+
+async def test_each_part_of_a_run_is_linked_to_the_span_in_which_it_was_asked_for() -> None:
+    first, second = Parent(1, 2, True), Parent(3, 4, False)
+    history = Traced()
+    history.traceparent = first.told()
+    history.send(RUN, start(task("root", max_attempts=1)))
+    history.traceparent = Parent(5, 6, True).told()  # of a worker: nothing begins with it
+    history.then(act.fail_attempt(history.run(RUN), "root", failure(terminal=True)))
+    history.traceparent = second.told()
+    history.then(c.RetryTask("root", "once more"))
+    history.work("root")
+    spans = await history.spans()
+
+    assert [span.remote for span in spans if span.name == "run"] == [(first,), (second,)]
+    assert {span.remote for span in spans if span.name != "run"} == {()}
+    linked = [span.get("links") for span in told_spans(otlp_json(spans)) if span["name"] == "run"]
+    assert linked == [
+        [{"traceId": f"{1:032x}", "spanId": f"{2:016x}"}],
+        [{"traceId": f"{3:032x}", "spanId": f"{4:016x}"}],
+    ]
+
+
+async def test_a_header_that_is_not_well_formed_is_not_written_on_and_decides_nothing() -> None:
+    plain, odd = Traced(), Traced()
+    odd.traceparent = "00-zz"
+    for history in (plain, odd):
+        history.send(RUN, start(task("root")))
+    assert [record.value for record in odd.records] == [record.value for record in plain.records]
+    assert not odd.records[0].headers
+
+
+async def test_a_run_that_is_reopened_without_end_is_linked_to_so_many_callers_and_no_more() -> None:
+    history = started()
+    for number in range(MAX_CALLERS + 3):
+        history.traceparent = None
+        history.then(act.submit_outcome(history.run(RUN), "root", blocked("ask Ann")))
+        history.traceparent = Parent(number + 1, 1, True).told()
+        history.then(c.ResolveBlock("root", "asked"))
+    history.then(c.CancelRun("enough"))
+    assert len(only(await history.spans(), "run").remote) == MAX_CALLERS
 
 
 async def test_a_task_that_is_superseded_ends_and_its_replacement_names_it() -> None:

@@ -11,9 +11,10 @@ from dagbok.agents.scheduler.handle import handle
 from dagbok.agents.scheduler.losses import lost_commit
 from dagbok.events.envelope import Sender, command_record, run_command
 from dagbok.events.log.memory import MemoryLog
-from dagbok.events.log.port import EVENTS, Log, Record, StoredRecord
+from dagbok.events.log.port import EVENTS, NO_HEADERS, Log, Record, StoredRecord
 from dagbok.events.run.commands import RunCommand
 from dagbok.events.run.events import Event
+from dagbok.events.traceparent import TRACEPARENT
 from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.task_graph.state import RunState
 
@@ -22,13 +23,15 @@ START_MS = 1_700_000_000_000
 
 
 class LogBuilder:
-    """One partition of a log. `state` is the fold of what was written; `now_ms` the log's clock."""
+    """One partition of a log. `state` is the fold of what was written; `now_ms` the log's clock; `traceparent` the
+    header of the commands from now on."""
 
     def __init__(self, partition: int = 0, partitions: int = 1) -> None:
         self.state = PartitionState(partition)
         self._partitions = partitions
         self.records: list[Record] = []
         self.now_ms = START_MS
+        self.traceparent: str | None = None
         self.commands: list[StoredRecord] = []
 
     def send(self, run: str, command: RunCommand, *, sender: Sender = SENDER, id: str | None = None) -> Sequence[Event]:
@@ -39,10 +42,12 @@ class LogBuilder:
 
     def deliver(self, value: bytes) -> Sequence[Event]:
         """Write what the bytes of a command cause, whatever they are."""
-        record = StoredRecord(len(self.commands), self.now_ms, "", value)
+        headers = {} if self.traceparent is None else {TRACEPARENT: self.traceparent}
+        record = StoredRecord(len(self.commands), self.now_ms, "", value, headers)
         self.commands.append(record)
         decided = handle(self.state, record, self._partitions)
-        self.records.append(Record(decided.stream or "", decided.value))
+        named = decided.commit.traceparent
+        self.records.append(Record(decided.stream or "", decided.value, {TRACEPARENT: named} if named else NO_HEADERS))
         return decided.events
 
     def void(self, value: bytes) -> None:

@@ -20,7 +20,8 @@ Attributes = dict[str, str | int | float | bool]
 
 @dataclass(frozen=True)
 class Arrived:
-    """A span as it arrived. Ids are hex, times nanoseconds since 1970; `error` is none unless the status says so."""
+    """A span as it arrived. Ids are hex, times nanoseconds since 1970; `links` are those within its trace, `callers`
+    (trace, span) all others; `error` is none unless the status says so."""
 
     trace: str
     id: str
@@ -31,6 +32,7 @@ class Arrived:
     attributes: Attributes
     events: tuple[tuple[str, int, Attributes], ...]
     links: tuple[str, ...]
+    callers: tuple[tuple[str, str], ...]
     error: str | None
     service: str
 
@@ -133,7 +135,10 @@ def _arrived(span: ProtoSpan, service: str) -> Arrived:
         end_ns=span.end_time_unix_nano,
         attributes=_attributes(span.attributes),
         events=tuple((event.name, event.time_unix_nano, _attributes(event.attributes)) for event in span.events),
-        links=tuple(link.span_id.hex() for link in span.links),
+        links=tuple(link.span_id.hex() for link in span.links if link.trace_id == span.trace_id),
+        callers=tuple(
+            (link.trace_id.hex(), link.span_id.hex()) for link in span.links if link.trace_id != span.trace_id
+        ),
         error=span.status.message if span.status.code == 2 else None,
         service=service,
     )

@@ -102,7 +102,6 @@ _MARKS = {
 _TOLD = {
     LayerOutcome.RESUME: "goes on",
     LayerOutcome.MIGRATE: "goes on, migrated",
-    LayerOutcome.START_NEW: "starts new",
     LayerOutcome.FORGET: "had nothing suspended",
     LayerOutcome.REFUSE: "refused",
 }
@@ -115,7 +114,7 @@ def _columns(layer: LayerDiff) -> tuple[str, str]:
 def _line(layer: LayerDiff, names: int, types: int) -> str:
     name, kind = _columns(layer)
     told = _outcome_told(layer)
-    why = layer.why or ("" if not layer.changes else layer.change_told())
+    why = layer.why or ("" if layer.outcome is LayerOutcome.START_NEW else layer.change_told())
     unclean = "" if layer.cleanly else " (was not suspended cleanly)"
     return f"{name:{names}}  {kind:{types}}  {told}{': ' if why else ''}{why}{unclean}"
 
@@ -123,6 +122,8 @@ def _line(layer: LayerDiff, names: int, types: int) -> str:
 def _outcome_told(layer: LayerDiff) -> str:
     if layer.outcome is LayerOutcome.DROP:
         return "deleted" if layer.is_type is None else "deleted, then starts new"
+    if layer.outcome is LayerOutcome.START_NEW:
+        return "starts new" if layer.was_version is None else f"starts new: {layer.change_told()}"
     return _TOLD[layer.outcome]
 
 

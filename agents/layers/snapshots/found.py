@@ -16,9 +16,6 @@ from dagbok.agents.layers.schemas import (
 from dagbok.agents.layers.snapshots.reading import is_own, read_snapshot
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
 
-AnySnapshotValue: TypeAlias = CompositorSessionSnapshotValue | Snapshot
-"""Of version 1, or of the own format."""
-
 
 @dataclass(frozen=True, slots=True)
 class FoundLayers:
@@ -30,6 +27,10 @@ class FoundLayers:
     id: str | None = None
 
 
+AnySnapshotValue: TypeAlias = CompositorSessionSnapshotValue | Snapshot | FoundLayers
+"""Of version 1, of the own format, or found elsewhere."""
+
+
 def found_layers(value: AnySnapshotValue) -> FoundLayers:
     """Read a snapshot that is to be resumed.
 
@@ -37,6 +38,8 @@ def found_layers(value: AnySnapshotValue) -> FoundLayers:
         pydantic.ValidationError: It is malformed, or has a field too many.
         ValueError: It is of another format or version, or has two layers of one name.
     """
+    if isinstance(value, FoundLayers):
+        return value
     if is_own(value):
         own = read_snapshot(value)
         return FoundLayers(own.layers, own.in_order, own.graph, own.id)

@@ -9,11 +9,11 @@ from dagbok.agents.layers.models import StateMigrator
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import StateJson
 from dagbok.agents.layers.snapshots.identity import is_of_type, state_version_of, type_of
-from dagbok.agents.layers.snapshots.rules import ResumeRules, TypeMigrator
+from dagbok.agents.layers.snapshots.rules import ResumeRules, SnapshotRefused, TypeMigrator
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot
 
 
-class NoMigrator(ValueError):
+class NoMigrator(SnapshotRefused):
     """No migrator leads from what was written to what is read. The message says which layer, from what, to what, and
     what to do."""
 

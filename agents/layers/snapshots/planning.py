@@ -12,7 +12,7 @@ from dagbok.agents.layers.snapshots.found import FoundLayers
 from dagbok.agents.layers.snapshots.identity import graph_digest, is_of_type, state_version_of, type_of
 from dagbok.agents.layers.snapshots.moved import moved_names
 from dagbok.agents.layers.snapshots.resumed import Resumed, resumed
-from dagbok.agents.layers.snapshots.rules import LayerChange, ResumeAction, ResumeRules
+from dagbok.agents.layers.snapshots.rules import LayerChange, ResumeAction, ResumeRules, SnapshotRefused
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot
 
 
@@ -67,7 +67,7 @@ class ResumePlan:
             expected, got = [node.name for node in self.nodes], [each.name for each in self.found.layers]
             told = ", ".join(each.change_told() for each in _gone_first(other))
             said = f"Expected [{', '.join(expected)}], got [{', '.join(got)}]"
-            problems.append(ValueError(f"The snapshot is of other layers. {said}: {told}"))
+            problems.append(SnapshotRefused(f"The snapshot is of other layers. {said}: {told}"))
         problems += [
             RuntimeError(f"CLOSED snapshots cannot be entered: layer '{each.name}' was deleted") for each in deleted
         ]
@@ -88,14 +88,14 @@ def deleter_of(was: LayerSnapshot, node: LayerNode | None, rules: ResumeRules) -
     """The node whose layer deletes what is suspended: a retired one of its name and type, else that of the graph.
 
     Raises:
-        ValueError: There is none.
+        SnapshotRefused: There is none.
     """
     found = [each for each in rules.retired if each.name == was.name and is_of_type(each, was.type)]
     if node is not None and is_of_type(node, was.type):
         found.append(node)
     if not found:
         kind = "" if was.type is None else f" of type {was.type!r}"
-        raise ValueError(
+        raise SnapshotRefused(
             f"Layer '{was.name}' is to be deleted, and nothing here can: give a node of this name{kind} in "
             "ResumeRules(retired=…)"
         )

@@ -12,6 +12,10 @@ from dagbok.agents.layers.models import LayerConfigInput, StateMigrator
 from dagbok.agents.layers.node import LayerNode
 
 
+class SnapshotRefused(ValueError):
+    """A snapshot is of other layers than this graph, and the rules do not say how to go on with it."""
+
+
 class LayerChange(StrEnum):
     """How a layer of a graph differs from what a snapshot has under its name."""
 
