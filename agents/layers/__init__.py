@@ -63,14 +63,24 @@ from dagbok.agents.layers.tags import (
     PydanticAIUserPrompt,
     PydanticAIUserPromptType,
 )
+from dagbok.agents.layers.tool_calls import (
+    TOOL_CALLS_LAYER_TYPE_ID,
+    BegunCall,
+    EndedCall,
+    ToolCallsConfig,
+    ToolCallsLayer,
+    ToolCallsState,
+)
 from dagbok.agents.layers.tools_layer import ToolsLayer
 from dagbok.agents.layers.transformers import CompositorTransformer, CompositorTransformerKwargs
 
 __all__ = [
     "PLAIN_PROMPT_LAYER_TYPE_ID",
+    "TOOL_CALLS_LAYER_TYPE_ID",
     "AllPromptTypes",
     "AllToolTypes",
     "AllUserPromptTypes",
+    "BegunCall",
     "ClaimsInMemory",
     "Compositor",
     "CompositorConfig",
@@ -84,6 +94,7 @@ __all__ = [
     "DynamicToolsLayer",
     "EmptyLayerConfig",
     "EmptyRuntimeState",
+    "EndedCall",
     "ExitIntent",
     "Layer",
     "LayerChange",
@@ -130,6 +141,9 @@ __all__ = [
     "SnapshotDiff",
     "SnapshotRefused",
     "StateMigrator",
+    "ToolCallsConfig",
+    "ToolCallsLayer",
+    "ToolCallsState",
     "ToolsLayer",
     "TypeMigrator",
     "import_snapshot",
