@@ -8,17 +8,22 @@ it from another event loop, which fails; its connections stay open, and its grou
 What it fetches while a rebalance holds its flow is handed out afterwards. Faust drops such records and seeks to what
 the group has acknowledged; where that is nothing yet, aiokafka does not seek, and nobody reads them before the next
 rebalance.
+
+What it acknowledges ends before the first record that is not done with. Faust looks for that one only between those
+that are: the very first of a partition, or the one that follows what is acknowledged, it passes over, and whoever takes
+the partition over from a process that died is not given it.
 """
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import aiokafka
 import faust
 from faust.transport.consumer import RecordMap
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Transport
 from faust.types import TP
+from faust.types.tuples import ConsumerMessage
 from mode.threads import QueueServiceThread
 
 from dagbok.events.log import kafka_client
@@ -55,6 +60,29 @@ class _Thread(AIOKafkaConsumerThread):
 
 
 class _Consumer(Consumer):
+    def __init__(self, *args: Any, **named: Any) -> None:
+        self._first: dict[TP, int] = {}
+        """By partition, the first offset that was handed out since it was assigned."""
+        super().__init__(*args, **named)
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """As the base does it."""
+        for place in revoked:
+            self._first.pop(place, None)
+        await super().on_partitions_revoked(revoked)
+
+    def _to_message(self, tp: TP, record: Any) -> ConsumerMessage:
+        message = super()._to_message(tp, record)
+        self._first.setdefault(tp, message.offset)
+        return message
+
+    def _new_offset(self, tp: TP) -> int | None:
+        """The offset to acknowledge; none when the next record is not done with."""
+        acked, first = self._acked[tp], self._first.get(tp)
+        if first is None or (acked and min(acked) > max(first, self._committed_offset[tp] or 0)):
+            return None
+        return super()._new_offset(tp)
+
     def _new_consumer_thread(self) -> AIOKafkaConsumerThread:
         return _Thread(self, loop=self.loop, beacon=self.beacon)
 

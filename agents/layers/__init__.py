@@ -65,14 +65,24 @@ from dagbok.agents.layers.tags import (
     PydanticAIUserPrompt,
     PydanticAIUserPromptType,
 )
+from dagbok.agents.layers.tool_calls import (
+    TOOL_CALLS_LAYER_TYPE_ID,
+    BegunCall,
+    EndedCall,
+    ToolCallsConfig,
+    ToolCallsLayer,
+    ToolCallsState,
+)
 from dagbok.agents.layers.tools_layer import ToolsLayer
 from dagbok.agents.layers.transformers import CompositorTransformer, CompositorTransformerKwargs
 
 __all__ = [
     "PLAIN_PROMPT_LAYER_TYPE_ID",
+    "TOOL_CALLS_LAYER_TYPE_ID",
     "AllPromptTypes",
     "AllToolTypes",
     "AllUserPromptTypes",
+    "BegunCall",
     "ClaimsInMemory",
     "Compositor",
     "CompositorConfig",
@@ -86,6 +96,7 @@ __all__ = [
     "DynamicToolsLayer",
     "EmptyLayerConfig",
     "EmptyRuntimeState",
+    "EndedCall",
     "ExitIntent",
     "Growing",
     "Layer",
@@ -133,6 +144,9 @@ __all__ = [
     "SnapshotDiff",
     "SnapshotRefused",
     "StateMigrator",
+    "ToolCallsConfig",
+    "ToolCallsLayer",
+    "ToolCallsState",
     "ToolsLayer",
     "TypeMigrator",
     "described_tool",

@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+import pytest
+
 from dagbok.agents.kafka.lane import LaneIntake
+from dagbok.agents.kafka.names import lane_group, lane_topic
+from dagbok.agents.kafka.offsets import Offsets
 from dagbok.agents.kafka.pool import LaneReader
 from dagbok.agents.kafka.queue import KafkaQueue
 from dagbok.agents.queue import attempt_of, lane_address
 from dagbok.events.envelope import CancelHint
-from tests.contract.queue_sites import LANE, Places, collect, dispatch, serve, until
+from dagbok.events.log.kafka_client import Place
+from dagbok.events.log.kafka_settings import KafkaSettings
+from tests.contract.queue_sites import LANE, TIMEOUT_S, Places, collect, dispatch, serve, until
 from tests.kafka.queue_site import make_topics, new_prefix, queue_of
+from tests.servers.kafka_session import session_kafka
 
 NUMBERS = list(range(1, 7))
 
@@ -29,6 +36,35 @@ async def test_what_a_process_took_and_did_not_settle_goes_to_another() -> None:
         async with queue_of(prefix, "second") as second:
             serve(second)
             assert await collect(second, 2) == NUMBERS[4:]
+
+
+@pytest.mark.parametrize("before", [0, 2], ids=["nothing was settled before", "two were settled before"])
+async def test_also_when_all_that_was_put_after_it_is_settled(before: int) -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    async with queue_of(prefix, "owner") as owner:
+        async with queue_of(prefix, "first") as first:
+            serve(first)
+            owner.put(LANE, [dispatch(number) for number in NUMBERS])
+            assert await collect(first, len(NUMBERS)) == NUMBERS
+            for number in NUMBERS[:before]:
+                first.settled(LANE, attempt_of(dispatch(number)))
+            await acknowledged(prefix, before)
+            for number in NUMBERS[before + 1 :]:
+                first.settled(LANE, attempt_of(dispatch(number)))
+        async with queue_of(prefix, "second") as second:
+            serve(second)
+            assert NUMBERS[before] in await collect(second, 1)
+
+
+async def acknowledged(prefix: str, count: int) -> None:
+    """Wait until the group of the lane is done with so many."""
+    place = Place(lane_topic(prefix, LANE), 0)
+    offsets = Offsets(KafkaSettings(bootstrap_servers=session_kafka().bootstrap, prefix=prefix))
+    async with asyncio.timeout(TIMEOUT_S):
+        while (await offsets.done(lane_group(prefix, LANE))).get(place, 0) < count:  # noqa: ASYNC110 – it can only be asked
+            await asyncio.sleep(0.05)
+    await offsets.close()
 
 
 async def test_a_process_takes_only_what_it_has_places_for_and_whoever_comes_takes_the_rest() -> None:

@@ -99,7 +99,7 @@ def task_of(store: Store) -> TaskContext:
     return task
 
 
-async def test_going_on_with_five_thousand_validates_what_is_appended_and_nothing_else() -> None:
+async def test_defect_21_going_on_with_five_thousand_validates_what_is_appended_and_nothing_else() -> None:
     store = Store()
     await attempt(task_of(store), appends(*range(3)), appends(*range(3, 5_000)))
     later = task_of(store)

@@ -147,7 +147,7 @@ async def attempt(store: Store, loop: Loop, **config: int) -> None:
     await LayeredWorker(compositor(), loop, configs={**CONFIGS, "history": config}).work(task)
 
 
-async def test_two_messages_behind_five_thousand_cost_two() -> None:
+async def test_defect_21_two_messages_behind_five_thousand_cost_two() -> None:
     """Neither going on nor a window validates what is old; who looks at all of it has all of it."""
     store, unread = Store(), list[int]()
     said: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart("be brief"), UserPromptPart("count")])]
