@@ -104,7 +104,7 @@ async def test_a_call_that_takes_too_long_is_told_and_the_next_is_answered() -> 
     [
         (StdioServer(command="no-such-program-here"), "MCP server 'no-such-program-here' cannot be connected to"),
         (stdio("short-lived"), "cannot be connected to: MCPError: Connection closed"),
-        (HttpServer(url="http://127.0.0.1:9/mcp?key=1"), r"MCP server at http://127.0.0.1:9/mcp cannot be connected"),
+        (HttpServer(url="http://127.0.0.1:9/mcp?page=1"), r"MCP server at http://127.0.0.1:9/mcp cannot be connected"),
         (stdio(TOKEN="${NOT_SET_HERE}"), "these environment variables are not set: NOT_SET_HERE"),
     ],
 )
@@ -215,12 +215,25 @@ async def test_secrets_are_named_and_looked_up_when_the_server_is_connected_to(
     [
         {"transport": "stdio", "command": "x", "env": {"GITHUB_TOKEN": "ghp_1"}},
         {"transport": "http", "url": "https://host/mcp", "headers": {"Authorization": "Bearer abc"}},
+        {"transport": "http", "url": "https://host/mcp", "headers": {"X-Api-Key": "abc"}},
         {"transport": "http", "url": "https://me:password@host/mcp"},
+        {"transport": "http", "url": "https://host/mcp?api_key=abc"},
     ],
 )
 def test_a_secret_that_is_written_is_refused(server: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match=r"name secrets instead of writing them|should match pattern"):
         MCPToolsConfig.model_validate({"server": server})
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"transport": "stdio", "command": "x", "env": {"TOKENIZERS_PARALLELISM": "false", "MAX_TOKENS": "5"}},
+        {"transport": "http", "url": "https://host/@me/mcp?key=${OUR_KEY}&page=1", "headers": {"Accept": "text/html"}},
+    ],
+)
+def test_what_is_no_secret_is_written_as_it_is(server: dict[str, Any]) -> None:
+    assert MCPToolsConfig.model_validate({"server": server}).server.model_dump(exclude_unset=True) == server
 
 
 @pytest.fixture
@@ -236,7 +249,7 @@ def over_http() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 async def test_over_http(over_http: tuple[str, subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUR_KEY", "s3cret")
     url, process = over_http
-    server = HttpServer(url=url, headers={"Authorization": "Bearer ${OUR_KEY}"})
+    server = HttpServer(url=f"{url}?key=${{OUR_KEY}}", headers={"Authorization": "Bearer ${OUR_KEY}"})
     async with entered(config(server, call_timeout_s=1)) as tools:
         assert await tools["add"](a=2, b=3) == "5"
         assert await tools["authorization"]() == "Bearer s3cret"

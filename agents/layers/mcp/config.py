@@ -1,7 +1,7 @@
 """Which MCP server an agent has, and which of its tools.
 
-A secret is named and never written: `${NAME}` in an environment variable or a header stands for a variable of this
-process, which is looked up when the server is connected to.
+A secret is named and never written: `${NAME}` in an environment variable, a header or an address stands for a variable
+of this process, which is looked up when the server is connected to.
 """
 
 from __future__ import annotations
@@ -10,14 +10,19 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from dagbok.agents.layers.models import LayerConfig
 
 NAMED: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-SECRET: Final = re.compile(r"authorization|cookie|token|secret|password|passwd|api-?_?key|credential", re.IGNORECASE)
-"""Names of variables and headers whose value is a secret."""
+SECRET: Final = re.compile(
+    r"(^|[_-])((proxy-)?authorization|cookie|(auth|access|api)?token|secret|password|passwd|credentials?|"
+    r"(api|access|private|secret)?[_-]?key)([_-]|$)",
+    re.IGNORECASE,
+)
+"""Names of variables, headers and members of a query whose value is a secret."""
 
 Timeout = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -53,8 +58,14 @@ class HttpServer(_Server):
     """A server that runs already, by the streamable HTTP transport."""
 
     transport: Literal["http"] = "http"
-    url: str = Field(pattern=r"^https?://[^\s@]+$")
+    url: str = Field(pattern=r"^https?://[^/?#\s@]+([/?#]\S*)?$")
     headers: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("url")
+    @classmethod
+    def _named_in_query(cls, url: str) -> str:
+        _secrets_named(dict(parse_qsl(urlsplit(url).query)))
+        return url
 
     @field_validator("headers")
     @classmethod

@@ -110,9 +110,9 @@ def reason(error: BaseException) -> str:
 
 async def _transport(server: StdioServer | HttpServer, stack: AsyncExitStack) -> AbstractAsyncContextManager[Any]:
     if isinstance(server, HttpServer):
-        headers = resolved(server.headers)
+        url, headers = resolved({"url": server.url})["url"], resolved(server.headers)
         client = httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30.0, read=300.0))
-        return streamable_http_client(server.url, http_client=await stack.enter_async_context(client))
+        return streamable_http_client(url, http_client=await stack.enter_async_context(client))
     env = resolved(server.env)
     parameters = StdioServerParameters(command=server.command, args=list(server.args), env=env, cwd=server.cwd)
     return stdio_client(parameters, errlog=stack.enter_context(_errors()))
