@@ -71,7 +71,7 @@ bench: install
 # Keeps the pinned versions that still fit; `make lock UPGRADE=--upgrade` takes the newest.
 # --universal: one file for every Python from 3.11 on and every system.
 DEPLOYED = --extra kafka --extra otel --extra postgres --extra s3
-EXTRAS = $(DEPLOYED) --extra pydantic-ai --extra yaml
+EXTRAS = $(DEPLOYED) --extra mcp --extra openai-agents --extra pydantic-ai --extra yaml
 LOCK = .venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-emit-find-links $(UPGRADE)
 COMPILE = $(LOCK) pyproject.toml

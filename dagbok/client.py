@@ -30,7 +30,7 @@ from dagbok.projections.snapshots.keeper import DUE_BYTES
 from dagbok.projections.task_graph.state import RunStatus
 from dagbok.results import RunResult, Unserved, unserved_keys, waiting_pools
 from dagbok.sessions import Sessions
-from dagbok.starting import check_member, check_pinned, registry_of, start_command, task_list
+from dagbok.starting import check_member, check_start, registry_of, start_command, task_list
 from dagbok.steering import DEFAULT_PROJECT, DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Dagbok(Sessions):
         """
         check_id("tenant", tenant)
         check_id("project", project)
-        check_pinned(failure_policy, max_depth, max_decompositions)
+        check_start(failure_policy, max_depth, max_decompositions)
         run = run_id(tenant, project, text("key", key) if key is not None else secrets.token_hex(16))
         command = start_command(
             run,

@@ -56,6 +56,14 @@ def check_pinned(
             arguments.whole(name, value, least=-MAX_COUNT)
 
 
+def check_start(failure_policy: FailurePolicy, max_depth: int, max_decompositions: int) -> None:
+    """`check_pinned` for a run that begins, which has to have them all."""
+    for name, value in (("max_depth", max_depth), ("max_decompositions", max_decompositions)):
+        arguments.typed(name, value, int)
+    arguments.one_of("failure_policy", failure_policy, get_args(FailurePolicy))
+    check_pinned(failure_policy, max_depth, max_decompositions)
+
+
 def check_member(pool: str, user: str, serve: bool, snapshot_bytes: int) -> None:
     """Raises `InvalidInput` (`usage`) for what no process of a log can be."""
     if not arguments.text("pool", pool).strip():

@@ -66,6 +66,14 @@ async def check_head(log: Log, partition: int, position: Position) -> None:
         raise LogLost(f"events[{partition}] has another commit at offset {position.head_offset} than was read before")
 
 
+async def check_stand(log: Log, partition: int, position: Position) -> None:
+    """`check_head`, and that the log has not lost what was read behind the head. Raises `LogLost`."""
+    end = (await log.bounds(EVENTS, partition)).end
+    if end < position.next_offset:
+        raise LogLost(f"events[{partition}] ends at {end}, but was read up to {position.next_offset}")
+    await check_head(log, partition, position)
+
+
 async def _check_bounds(log: Log, partition: int, position: Position) -> None:
     bounds = await log.bounds(EVENTS, partition)
     if bounds.start > position.next_offset:

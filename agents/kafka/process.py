@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dagbok.agents.hosting.artifacts import open_artifacts
 from dagbok.agents.hosting.identity import new_process_id
 from dagbok.agents.hosting.services import Services
+from dagbok.agents.kafka.chunks import chunks_in
 from dagbok.agents.kafka.group import SESSION_S
 from dagbok.agents.kafka.metrics import Metrics
 from dagbok.agents.kafka.queue import KafkaQueue
@@ -27,12 +28,9 @@ from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.run.values import AttemptKind
 from dagbok.projections.artifacts.port import ScopedArtifacts
-from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.snapshots.keeper import DUE_BYTES
 
 STOP_GRACE_S = 10.0
-CHUNKS_BELOW = "_snapshots"
-"""A folder of no tenant: no id begins like this."""
 
 
 class KafkaProcess:
@@ -125,7 +123,7 @@ class KafkaProcess:
 
     def chunks(self) -> ScopedArtifacts:
         """Where the parts of snapshots lie."""
-        return open_artifacts(f"{self._artifacts.rstrip('/')}/{CHUNKS_BELOW}").within(SNAPSHOT_CHUNKS)
+        return chunks_in(self._artifacts)
 
     async def ask(self, command: Command) -> Answer:
         """Send a client's command and wait for its answer, as long as it takes."""

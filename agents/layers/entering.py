@@ -6,10 +6,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from dagbok.agents.layers.failing import attach_snapshot, ending
+from dagbok.agents.layers.failing import attach_snapshots, ending
 from dagbok.agents.layers.owner import Owner
 from dagbok.agents.layers.run import AnyRun
-from dagbok.agents.layers.scopes import Scopes, is_idle
+from dagbok.agents.layers.scopes import Scopes
+from dagbok.agents.layers.snapshots.claims import SnapshotClaims, claim
 
 RunT = TypeVar("RunT", bound=AnyRun)
 
@@ -24,23 +25,22 @@ class Entering(Generic[RunT]):
     _scopes: Scopes
     _owner: Owner | None = None
 
-    def __init__(self, make_run: Callable[[], RunT], cleanup_timeout_s: float) -> None:
-        self._make_run, self._timeout_s = make_run, cleanup_timeout_s
+    def __init__(self, make_run: Callable[[], RunT], claims: SnapshotClaims, cleanup_timeout_s: float) -> None:
+        self._make_run, self._claims, self._timeout_s = make_run, claims, cleanup_timeout_s
 
     async def __aenter__(self) -> RunT:
         self._run = self._make_run()
-        self._scopes = Scopes(self._run.slots)
-        if all(is_idle(slot.layer) for slot in self._run.slots.values()):
+        self._scopes = Scopes(self._run.slots, self._run.dropped)
+        await claim(self._claims, self._run.parent)
+        if self._scopes.are_idle():
             await self._scopes.enter()
             return self._run
         self._owner = Owner(self._scopes, self._timeout_s)
         failed = await self._owner.enter()
         error = ending(None, failed)
         if error is not None:
-            self._run.end()
-            snapshot = self._run.session_snapshot
-            if snapshot is not None:
-                attach_snapshot(error, snapshot)
+            self._run.end_unentered()
+            attach_snapshots(error, self._run.session_snapshot, self._run.snapshot)
             raise error
         return self._run
 

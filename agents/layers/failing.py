@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dagbok.agents.layers.schemas import CompositorSessionSnapshot
+from dagbok.agents.layers.snapshots.schema import Snapshot
 
-OTHERS, SNAPSHOT = "layer_errors", "layer_session_snapshot"
+OTHERS, SNAPSHOT, OWN_SNAPSHOT = "layer_errors", "layer_session_snapshot", "layer_snapshot"
 
 
 def ending(first: BaseException | None, later: Sequence[BaseException]) -> BaseException | None:
@@ -44,12 +45,20 @@ def other_errors(error: BaseException) -> tuple[BaseException, ...]:
     return found
 
 
-def attach_snapshot(error: BaseException, snapshot: CompositorSessionSnapshot) -> None:
-    """Make the snapshot of a run that no caller saw readable on the error."""
-    setattr(error, SNAPSHOT, snapshot)
+def attach_snapshots(error: BaseException, plain: CompositorSessionSnapshot | None, own: Snapshot | None) -> None:
+    """Make the snapshot of a run that no caller saw readable on the error, as version 1 and in the own format."""
+    setattr(error, SNAPSHOT, plain)
+    setattr(error, OWN_SNAPSHOT, own)
 
 
 def snapshot_of(error: BaseException) -> CompositorSessionSnapshot | None:
     """The snapshot after an entry that failed: layers that were healthy stand in it as they were left."""
     found: CompositorSessionSnapshot | None = getattr(error, SNAPSHOT, None)
+    return found
+
+
+def own_snapshot_of(error: BaseException) -> Snapshot | None:
+    """The same in the own format: after an entry or a disposal that failed. The one that this was tried with has been
+    used; from this one it can be tried again."""
+    found: Snapshot | None = getattr(error, OWN_SNAPSHOT, None)
     return found

@@ -80,7 +80,8 @@ def nodes_of_config(
             problems.append(KeyError(f"Layer type id '{each.type}' is not registered"))
             continue
         try:
-            nodes.append(LayerNode(each.name, provider, deps=each.deps, metadata=each.metadata))
+            made = LayerNode(each.name, provider, deps=each.deps, metadata=each.metadata, declared_type=each.type)
+            nodes.append(made)
         except (TypeError, ValueError) as problem:
             problems.append(problem)
     if problems and len(nodes) == len(config.layers):

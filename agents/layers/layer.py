@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self
 
 from pydantic import BaseModel
@@ -12,7 +13,7 @@ from typing_extensions import TypeVar
 
 from dagbok.agents.layers.deps import Dependable, LayerDeps
 from dagbok.agents.layers.inference import infer_types
-from dagbok.agents.layers.models import EmptyLayerConfig, EmptyRuntimeState, LayerConfig
+from dagbok.agents.layers.models import EmptyLayerConfig, EmptyRuntimeState, LayerConfig, StateMigrator
 
 DepsT = TypeVar("DepsT", bound=LayerDeps)
 PromptT = TypeVar("PromptT")
@@ -37,6 +38,13 @@ class Layer(Dependable, ABC, Generic[DepsT, PromptT, UserPromptT, ToolT, ConfigT
     """Name of the class in graph configs; needed where a config names its type."""
     config_type: ClassVar[type[LayerConfig]] = EmptyLayerConfig
     runtime_state_type: ClassVar[type[BaseModel]] = EmptyRuntimeState
+    state_version: ClassVar[int] = 1
+    """Version of `runtime_state_type`, 1 or more. Raise it when what was suspended before cannot be read any more."""
+    state_migrators: ClassVar[Mapping[int, StateMigrator]] = MappingProxyType({})
+    """From each earlier version (the key) to the next: they are applied when such a state is resumed."""
+    required_env: ClassVar[Sequence[str]] = ()
+    """Environment variables without which the layer cannot work, such as the key of a model: a run is refused before
+    anything is made, and the variable named."""
 
     deps: DepsT
     config: ConfigT
@@ -121,7 +129,8 @@ class Layer(Dependable, ABC, Generic[DepsT, PromptT, UserPromptT, ToolT, ConfigT
         """The run ends and the layer shall be resumed later."""
 
     async def on_context_delete(self) -> None:
-        """The run ends and the layer shall not come back: what it holds outside is deleted here."""
+        """The run ends and the layer shall not come back: what it holds outside is deleted here. One that was suspended
+        is resumed before, also where it is only dropped or disposed of; it may be tried again after a failure."""
 
 
 AnyLayer = Layer[Any, Any, Any, Any, Any, Any]

@@ -19,3 +19,10 @@ class ExitIntent(StrEnum):
 
     DELETE = "delete"
     SUSPEND = "suspend"
+
+
+def never_active(state: LifecycleState) -> LifecycleState:
+    """The state of a layer that is written or read. ValueError for `ACTIVE`."""
+    if state is LifecycleState.ACTIVE:
+        raise ValueError("ACTIVE is internal-only: a snapshot is taken between runs")
+    return state

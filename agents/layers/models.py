@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, JsonValue, SerializeAsAny
 
@@ -32,3 +32,7 @@ LayerConfigValue: TypeAlias = JsonValue | SerializeAsAny[LayerConfig]
 
 LayerConfigInput: TypeAlias = LayerConfigValue | Mapping[str, object] | str | bytes | None
 """What is taken for a config: a value, a mapping, JSON text, or None for one with defaults."""
+
+StateMigrator: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+"""From a state as JSON in one version to the next. Pure: it is handed a copy, and asks nothing but that. The values
+are `Any`, as in the standard library: their shape is known to the author of the layer alone."""

@@ -14,13 +14,15 @@ from dagbok.agents.layers.provider import LayerProvider, LayerProviderInput, Nod
 class LayerNode:
     """One place in a compositor. It cannot be changed, and later changes of what it was made from do not reach it."""
 
-    __slots__ = ("context", "deps", "metadata", "name", "provider")
+    __slots__ = ("context", "declared_type", "deps", "metadata", "name", "provider")
 
     name: str
     provider: LayerProvider[Any]
     deps: Mapping[str, str]
     metadata: Mapping[str, JsonValue]
     context: NodeContext
+    declared_type: str | None
+    """What the graph config calls the type of the layer: its identity in snapshots where the class has no type id."""
 
     def __init__(
         self,
@@ -29,6 +31,7 @@ class LayerNode:
         *,
         deps: Mapping[str, str] | None = None,
         metadata: Mapping[str, JsonValue] | None = None,
+        declared_type: str | None = None,
     ) -> None:
         """Take a layer class or a provider; `deps` has node names by dependency.
 
@@ -45,6 +48,7 @@ class LayerNode:
             ("deps", MappingProxyType(dict(deps or {}))),
             ("metadata", metadata),
             ("context", NodeContext(name, metadata)),
+            ("declared_type", declared_type),
         ):
             object.__setattr__(self, field, value)
 

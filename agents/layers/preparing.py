@@ -2,81 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from pydantic import BaseModel
-
-from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.models import LayerConfig, LayerConfigInput
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.problems import raise_problems
-from dagbok.agents.layers.schemas import (
-    CompositorSessionSnapshot,
-    CompositorSessionSnapshotValue,
-    LayerSessionSnapshot,
-    read_versioned,
-)
-from dagbok.agents.layers.slot import LayerRunSlot, StateJson, hydrate, read_state, valid_state
+from dagbok.agents.layers.slot import LayerRunSlot, hydrate, valid_state
+from dagbok.agents.layers.snapshots.deleting import Deletion, bind, configs_of, deletions, slots_of
+from dagbok.agents.layers.snapshots.found import AnySnapshotValue, found_layers
+from dagbok.agents.layers.snapshots.plan import ResumePlan
+from dagbok.agents.layers.snapshots.planning import plan_resume
+from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
-    """What one layer goes on from."""
+class Prepared:
+    """The layers of a run that is to be entered."""
 
-    lifecycle_state: LifecycleState
-    state: BaseModel
-    written: StateJson
+    slots: dict[str, LayerRunSlot]
+    dropped: dict[str, LayerRunSlot] = field(default_factory=dict)
+    """What the snapshot has and the run shall not go on with: deleted before the body begins. With them, layers that
+    they depend on and nothing else needs."""
+    plan: ResumePlan | None = None
 
 
 def prepare(
     nodes: Sequence[LayerNode],
     configs: Mapping[str, LayerConfigInput] | None,
-    snapshot: CompositorSessionSnapshotValue | None,
-) -> dict[str, LayerRunSlot]:
+    snapshot: AnySnapshotValue | None,
+    rules: ResumeRules = NO_RULES,
+) -> Prepared:
     """Validate configs and snapshot, then make the layers and bind what they depend on.
 
     Raises:
-        ValueError: A config or the snapshot names other nodes; a factory gave a layer that was used before; a state
-            with required fields was set by nobody.
+        SnapshotRefused (a ValueError): The snapshot is of other layers, and the rules do not say what to do about it.
+        NoMigrator (one of those): A state is of another version or type, and no migrator leads from it.
+        ValueError: A config names another node; a layer needs an environment variable that is not set; a factory gave a
+            layer that was used before; a state with required fields was set by nobody.
         pydantic.ValidationError: A config, the snapshot or a state in it is invalid.
         RuntimeError: The snapshot has a layer that was closed.
         TypeError: A factory gave a layer of another class.
         ExceptionGroup: Several of these were found before the first factory was called.
     """
-    problems: list[Exception] = []
+    problems: list[Exception] = [*missing_settings(nodes)]
     valid = _valid_configs(nodes, configs or {}, problems)
-    resumed = [None] * len(nodes) if snapshot is None else _resumed(nodes, snapshot, problems)
+    plan = None if snapshot is None else _planned(nodes, snapshot, rules, problems)
+    deleted = [] if plan is None or problems else _deletions(plan, rules, configs or {}, problems)
     raise_problems("The run of the layers has several problems", problems)
+    before = [None] * len(nodes) if plan is None else [each.resumed for each in plan.layers[: len(nodes)]]
     slots: dict[str, LayerRunSlot] = {}
-    for node, config, before in zip(nodes, valid, resumed, strict=True):
+    for node, config, goes_on in zip(nodes, valid, before, strict=True):
         layer = node.provider.create_layer_from_config(config, node.context)
-        if before is None:
+        if goes_on is None:
             slots[node.name] = LayerRunSlot(layer, LifecycleState.NEW, kept_state=valid_state(layer))
             continue
-        hydrate(layer, before.state)
-        slots[node.name] = LayerRunSlot(layer, before.lifecycle_state, kept_state=before.written)
+        hydrate(layer, goes_on.state)
+        slots[node.name] = LayerRunSlot(layer, goes_on.lifecycle_state, kept_state=goes_on.written)
     for node in nodes:
-        _bind(node, slots)
-    return slots
+        bind(node, slots, slots[node.name].layer)
+    return Prepared(slots, slots_of(deleted, slots) if deleted else {}, plan)
 
 
-def _bind(node: LayerNode, slots: Mapping[str, LayerRunSlot]) -> None:
-    bound: dict[str, AnyLayer | None] = {key: slots[target].layer for key, target in node.deps.items()}
-    try:
-        slots[node.name].layer.bind_deps(bound)
-    except (TypeError, ValueError) as wrong:
-        wrong.add_note(f"of layer '{node.name}'")
-        raise
+def unknown_configs(nodes: Sequence[LayerNode], configs: Mapping[str, LayerConfigInput]) -> list[Exception]:
+    """What is wrong with the names of configs."""
+    unknown = sorted(configs.keys() - {node.name for node in nodes}) if configs else []
+    return [ValueError(f"configs has unknown layer node names: {', '.join(unknown)}")] if unknown else []
+
+
+def missing_settings(nodes: Sequence[LayerNode]) -> Iterator[ValueError]:
+    """A problem for each layer that needs environment variables which are not set; an empty one counts as that."""
+    for node in nodes:
+        missing = [name for name in node.provider.layer_type.required_env if not os.environ.get(name)]
+        if missing:
+            yield ValueError(f"Layer '{node.name}' needs environment variables that are not set: {', '.join(missing)}")
+
+
+def check_configs(nodes: Sequence[LayerNode], configs: Mapping[str, LayerConfigInput]) -> None:
+    """Refuse configs that no run of these nodes would take, as `prepare` does, without a run."""
+    problems: list[Exception] = []
+    _valid_configs(nodes, configs, problems)
+    raise_problems("The configs of the layers have several problems", problems)
 
 
 def _valid_configs(
     nodes: Sequence[LayerNode], configs: Mapping[str, LayerConfigInput], problems: list[Exception]
 ) -> list[LayerConfig]:
-    unknown = sorted(configs.keys() - {node.name for node in nodes}) if configs else []
-    if unknown:
-        problems.append(ValueError(f"configs has unknown layer node names: {', '.join(unknown)}"))
+    problems += unknown_configs(nodes, configs)
     valid: list[LayerConfig] = []
     for node in nodes:
         try:
@@ -87,36 +101,24 @@ def _valid_configs(
     return valid
 
 
-def _resumed(
-    nodes: Sequence[LayerNode], value: CompositorSessionSnapshotValue, problems: list[Exception]
-) -> list[Resumed | None]:
+def _planned(
+    nodes: Sequence[LayerNode], value: AnySnapshotValue, rules: ResumeRules, problems: list[Exception]
+) -> ResumePlan | None:
     try:
-        snapshot = read_versioned(CompositorSessionSnapshot, value)
+        plan = plan_resume(nodes, found_layers(value), rules)
     except ValueError as invalid:
         problems.append(invalid)
-        return []
-    expected, got = [node.name for node in nodes], [each.name for each in snapshot.layers]
-    if expected != got:
-        said = f"Expected [{', '.join(expected)}], got [{', '.join(got)}]"
-        problems.append(ValueError(f"The snapshot is of other layers. {said}"))
-        return []
-    found: list[Resumed | None] = []
-    for node, each in zip(nodes, snapshot.layers, strict=True):
-        try:
-            found.append(_one_resumed(node, each))
-        except (RuntimeError, ValueError) as refused:
-            problems.append(refused)
-    return found
-
-
-def _one_resumed(node: LayerNode, written: LayerSessionSnapshot) -> Resumed | None:
-    if written.lifecycle_state is LifecycleState.CLOSED:
-        raise RuntimeError(f"CLOSED snapshots cannot be entered: layer '{node.name}' was deleted")
-    if written.lifecycle_state is LifecycleState.NEW and not written.runtime_state:
         return None
+    problems += plan.problems()
+    return plan
+
+
+def _deletions(
+    plan: ResumePlan, rules: ResumeRules, configs: Mapping[str, LayerConfigInput], problems: list[Exception]
+) -> list[Deletion]:
     try:
-        state = read_state(node.provider.layer_type, written.runtime_state)
-    except ValueError as invalid:
-        invalid.add_note(f"in the state of layer '{node.name}'")
-        raise
-    return Resumed(written.lifecycle_state, state, written.runtime_state)
+        names, config_of = [node.name for node in plan.nodes], configs_of(plan.nodes, configs, rules)
+        return deletions(plan.dropped, rules.retired, names, config_of)
+    except ValueError as impossible:
+        problems.append(impossible)
+        return []

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
+from dagbok.events.written import problems_of
+
 
 def raise_problems(message: str, problems: Sequence[Exception]) -> None:
-    """Raise nothing, the one problem, or an ExceptionGroup of all in the order in which they were found."""
+    """Raise nothing, the one problem, or an ExceptionGroup of all in the order in which they were found. Its message
+    tells each of them."""
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        raise ExceptionGroup(message, problems)
+        raise ExceptionGroup(f"{message}: {'; '.join(map(told, problems))}", problems)
+
+
+def told(problem: Exception) -> str:
+    """A problem on one line, with where it is. The text of a KeyError would be quoted."""
+    where = " ".join(getattr(problem, "__notes__", ()))
+    if isinstance(problem, ValidationError):
+        return f"{where}: {problems_of(problem)}" if where else problems_of(problem)
+    return " ".join(f"{problem.args[0] if problem.args else problem} {where}".split())

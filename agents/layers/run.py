@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
-from dagbok.agents.layers.schemas import CompositorSessionSnapshot
+from dagbok.agents.layers.node import LayerNode
+from dagbok.agents.layers.preparing import Prepared
+from dagbok.agents.layers.schemas import CompositorSessionSnapshot, LayerSessionSnapshot
 from dagbok.agents.layers.slot import LayerRunSlot
+from dagbok.agents.layers.snapshots.diff import SnapshotDiff
+from dagbok.agents.layers.snapshots.schema import Snapshot
+from dagbok.agents.layers.snapshots.taking import left_over, taken, taken_after_failed_entry
 from dagbok.agents.layers.tags import AllPromptTypes, AllToolTypes, AllUserPromptTypes
+from dagbok.agents.layers.tool_names import check_tool_names
 from dagbok.agents.layers.transformers import Transformers
 
 GotT = TypeVar("GotT", bound=AnyLayer)
@@ -23,15 +29,39 @@ RunToolT = DefaultTypeVar("RunToolT", default=AllToolTypes)
 class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
     """What `Compositor.enter` yields. Prompts and tools are read while it lasts, the snapshot after it."""
 
-    def __init__(self, slots: Mapping[str, LayerRunSlot], transformers: Transformers) -> None:
-        self.slots = slots
-        self._transformers = transformers
+    def __init__(self, nodes: Sequence[LayerNode], prepared: Prepared, transformers: Transformers) -> None:
+        self.slots = prepared.slots
+        self._nodes, self._prepared, self._transformers = nodes, prepared, transformers
         self._snapshot: CompositorSessionSnapshot | None = None
+        self._own_snapshot: Snapshot | None = None
         self._ended = False
 
     @property
+    def snapshot(self) -> Snapshot | None:
+        """How the layers were left, once they were, in the own format; None before. It has types, versions, an id and
+        a parent, and may be resumed once."""
+        if self._ended and self._own_snapshot is None:
+            self._own_snapshot = taken(self._nodes, self.slots, self.parent)
+        return self._own_snapshot
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the snapshot that it was resumed from, if it has one."""
+        return None if self._prepared.plan is None else self._prepared.plan.found.id
+
+    @property
+    def dropped(self) -> Mapping[str, LayerRunSlot]:
+        """What the rules had deleted when the run was entered."""
+        return self._prepared.dropped
+
+    @property
+    def resumed_from(self) -> SnapshotDiff | None:
+        """What resuming did to each layer; None where all are new."""
+        return None if self._prepared.plan is None else self._prepared.plan.diff
+
+    @property
     def session_snapshot(self) -> CompositorSessionSnapshot | None:
-        """How the layers were left, once they were; None before."""
+        """How the layers were left, once they were, as version 1; None before."""
         if self._ended and self._snapshot is None:
             self._snapshot = self._taken()
         return self._snapshot
@@ -93,12 +123,25 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
 
     @property
     def tools(self) -> list[RunToolT]:
-        """Tools in the order of the graph. RuntimeError after the run."""
-        return self._transformers.of_tools([layer.wrap_tool(each) for layer in self._layers() for each in layer.tools])
+        """Tools in the order of the graph. RuntimeError after the run, ValueError as `tool_names` says."""
+        wrapped = [layer.wrap_tool(each) for layer in self._layers() for each in layer.tools]
+        check_tool_names(wrapped)
+        return self._transformers.of_tools(wrapped)
 
     def end(self) -> None:
         """The layers have been left: from now on there is a snapshot, and nothing else to read. `enter` calls it."""
         self._ended = True
+
+    def end_unentered(self) -> None:
+        """The same where entering failed: what was to be dropped may still be suspended."""
+        plan, dropped = self._prepared.plan, self._prepared.dropped
+        self._ended, plain = True, self._taken().layers
+        self._own_snapshot = taken_after_failed_entry(self._nodes, plan, self.slots, dropped)
+        for name, left in left_over(plan, dropped).items():
+            plain = [each for each in plain if each.name != name]
+            state = LayerSessionSnapshot(name=name, lifecycle_state=left.lifecycle, runtime_state=left.state)
+            plain.append(state)
+        self._snapshot = CompositorSessionSnapshot(layers=plain)
 
     def _layers(self) -> list[AnyLayer]:
         if self._ended:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
-from dagbok.agents.layers.lifecycle import LifecycleState
+from dagbok.agents.layers.lifecycle import LifecycleState, never_active
 
 _STRICT = ConfigDict(extra="forbid", revalidate_instances="always")
 
@@ -39,18 +39,16 @@ class LayerSessionSnapshot(BaseModel):
 
     name: str
     lifecycle_state: LifecycleState
-    runtime_state: dict[str, JsonValue] = Field(default_factory=dict)
+    runtime_state: dict[str, JsonValue]
 
     @field_validator("lifecycle_state")
     @classmethod
     def _never_active(cls, state: LifecycleState) -> LifecycleState:
-        if state is LifecycleState.ACTIVE:
-            raise ValueError("ACTIVE is internal-only: a snapshot is taken between runs")
-        return state
+        return never_active(state)
 
 
 class CompositorSessionSnapshot(BaseModel):
-    """All layers of a compositor between two runs, in the order of the graph."""
+    """All layers of a compositor between two runs, in the order of the graph: version 1 (`snapshots/` has the own)."""
 
     model_config = _STRICT
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 
 from dagbok.agents.layers.failing import ending
 from dagbok.agents.layers.layer import AnyLayer, Layer
 from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.slot import LayerRunSlot
 
+NONE: Mapping[str, LayerRunSlot] = MappingProxyType({})
 HOOKS = ("resource_context", "on_context_create", "on_context_resume", "on_context_suspend", "on_context_delete")
 
 
@@ -20,21 +22,27 @@ def is_idle(layer: AnyLayer) -> bool:
 
 
 class Scopes:
-    """The slots of one run by name, in order."""
+    """The slots of one run by name, in order. Those that are `dropped` are entered behind them, and deleted before the
+    run begins."""
 
-    def __init__(self, slots: Mapping[str, LayerRunSlot]) -> None:
-        self.slots = slots
+    def __init__(self, slots: Mapping[str, LayerRunSlot], dropped: Mapping[str, LayerRunSlot] = NONE) -> None:
+        self.slots, self.dropped = slots, dropped
         self.overdue = False
         """True: time is up, and a step that is cancelled now is told as a TimeoutError."""
 
+    def are_idle(self) -> bool:
+        """True: no layer has a hook or a resource, and no task of their own is needed."""
+        return all(is_idle(slot.layer) for slot in (*self.slots.values(), *self.dropped.values()))
+
     async def enter(self) -> None:
-        """Enter every layer.
+        """Enter every layer, then delete what is dropped.
 
         When one fails, it keeps its state and its resource is closed; the ones before are left: those that were
-        suspended are suspended again, new ones are deleted. Raises that error, or as `failing` says.
+        suspended are suspended again, new ones are deleted. So are all when what is dropped cannot be deleted. Raises
+        that error, or as `failing` says.
         """
         entered: list[tuple[str, LayerRunSlot]] = []
-        for name, slot in self.slots.items():
+        for name, slot in (*self.slots.items(), *self.dropped.items()):
             was = slot.lifecycle_state
             slot.exit_intent = ExitIntent.SUSPEND if was is LifecycleState.SUSPENDED else ExitIntent.DELETE
             try:
@@ -47,6 +55,8 @@ class Scopes:
                     raise
                 raise found from error
             entered.append((name, slot))
+        if self.dropped:
+            await self._delete_dropped(entered[: len(self.slots)])
         for slot in self.slots.values():
             slot.exit_intent = ExitIntent.DELETE
 
@@ -57,6 +67,16 @@ class Scopes:
             All errors of hooks, resources and states, in the order in which they happened.
         """
         return await self._leave(list(self.slots.items()), error)
+
+    async def _delete_dropped(self, others: list[tuple[str, LayerRunSlot]]) -> None:
+        for slot in self.dropped.values():
+            slot.exit_intent = ExitIntent.DELETE
+        errors = await self._leave(list(self.dropped.items()), None)
+        if errors:
+            errors += await self._leave(others, errors[0])
+            failed = ending(None, errors)
+            if failed is not None:
+                raise failed
 
     async def _enter_slot(self, slot: LayerRunSlot) -> None:
         layer = slot.layer
@@ -88,7 +108,8 @@ class Scopes:
         else:
             hook, after = layer.on_context_delete, LifecycleState.CLOSED
         errors = await self._step(hook, f"{slot.exit_intent} hook of layer '{name}'")
-        slot.lifecycle_state = after
+        again = bool(errors) and slot.delete_may_be_tried_again
+        slot.lifecycle_state = LifecycleState.SUSPENDED if again else after
         errors += await self._close_resource(name, slot, seen or next(iter(errors), None))
         try:
             slot.keep_state()

@@ -29,6 +29,9 @@ class LayerRunSlot:
     exit_error: BaseException | None = None
     """The first error of leaving it: a suspended layer that has one was not suspended cleanly."""
 
+    delete_may_be_tried_again: bool = False
+    """True: a delete hook that fails leaves it suspended. It is what a snapshot had, and is only here to be deleted."""
+
     @property
     def uncleanly_suspended(self) -> bool:
         """It counts as suspended, but its suspend hook, its resource or its state failed."""

@@ -12,8 +12,8 @@ ToT = TypeVar("ToT")
 CompositorTransformer: TypeAlias = Callable[[Sequence[FromT]], Sequence[ToT]]
 
 
-class CompositorTransformerKwargs(TypedDict, total=False):
-    """The transformers as keyword arguments: of `Compositor` and of `Compositor.from_config`."""
+class CompositorTransformerKwargs(TypedDict):
+    """All transformers as keyword arguments: of `Compositor` and of `Compositor.from_config`."""
 
     prompt_transformer: CompositorTransformer[Any, Any] | None
     user_prompt_transformer: CompositorTransformer[Any, Any] | None

@@ -174,12 +174,16 @@ class Recovery:
         bounds = await self._log.bounds(COMMANDS, self._partition)
         if bounds.start > last + 1:
             raise LogLost(
-                f"commands {last + 1} to {bounds.start - 1} of partition {self._partition} were removed undecided"
+                f"commands {last + 1} to {bounds.start - 1} of partition {self._partition} were removed undecided",
+                advice=None if self._log_refuses else self._how_to_accept(),
             )
         if bounds.end <= last:
             raise LogLost(f"commands of partition {self._partition} end at {bounds.end}, but {last} is decided")
         if bounds.start <= last:
             await self._check_last(state.position)
+
+    def _how_to_accept(self) -> str:
+        return f"bring them back if you can, else: dagbok doctor --accept-loss {self._partition}"
 
     async def _check_last(self, position: Position) -> None:
         last = position.last_command_offset

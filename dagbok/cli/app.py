@@ -42,6 +42,10 @@ Errors are one line on standard error, DAGBOK-CODE: what happened — what to
 do; with --json they are objects. docs/cli.md has all commands and settings.
 """
 
+OF_COMMANDS = """
+Exit status and errors: dagbok --help. More of this command: docs/cli.md.
+"""
+
 RUNS = Group("Run", sort_key=1)
 LOOK = Group("Look", sort_key=2)
 SERVE = Group("Kafka", sort_key=4)
@@ -74,6 +78,9 @@ def build() -> App:
     add_doctor(app, SERVE)
     add_projections(app, SERVE)
     add_schema(app, SERVE)
+    for name in app:
+        if not name.startswith("-"):
+            app[name].help_epilogue = OF_COMMANDS
     app.register_install_completion_command()
     return app
 
@@ -106,7 +113,7 @@ def run(
     second terminal it works on the same run. What the roots publish is written
     to files in DATA/output/RUN.
 
-    Examples:
+    For example:
       dagbok run examples/docs_audit.py --input docs
       dagbok run flow.py --data /var/lib/flow -- --data table.csv
       dagbok run flow.py --json --new
@@ -141,7 +148,7 @@ def submit(
     Whoever serves the data folder does the work: "dagbok up --import FILE",
     or "dagbok run FILE" with the same options, which also shows it.
 
-    Examples:
+    For example:
       dagbok submit examples/docs_audit.py --input docs
       dagbok submit agents.py --limit max_tokens=50000
       dagbok events --follow $(dagbok submit flow.py)
@@ -166,7 +173,7 @@ def up(*, imports: Imports = None, place: Place | None = None, output: Output | 
     them on one data folder share the work; when the one that decides ends,
     another one decides. Logs are JSON unless standard error is a terminal.
 
-    Example:
+    For example:
       dagbok up --import examples/docs_audit.py --data /var/lib/dagbok
     """
     from dagbok.cli.up import serve

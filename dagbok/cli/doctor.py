@@ -1,22 +1,41 @@
-"""`dagbok doctor`: what is wrong with a deployment on Kafka."""
+"""`dagbok doctor`: what is wrong with a deployment on Kafka, or with a data folder."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import App, Group, Parameter
 
+from dagbok.agents.doctor.finding import Finding
+from dagbok.agents.hosting.folder import DataFolder
+from dagbok.agents.scheduler.losses import accept_loss
 from dagbok.cli import say
 from dagbok.cli.cluster import Cluster, Stores, with_kafka
 from dagbok.cli.exits import Exit
 from dagbok.cli.options import Output, settle
 from dagbok.cli.quiet import quiet_logs
-from dagbok.cli.text import columns
+from dagbok.cli.text import clean, columns
+from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput, Refused
+from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.run.events import CommandsLost
 
+WIDTH = 500
+Folder = Annotated[Path | None, Parameter(help="Look at this data folder instead of a cluster.")]
 Pools = Annotated[
     list[str] | None, Parameter(name="--pool", negative="", help='A pool to look at; repeatable. Else "default".')
+]
+
+Loss = Annotated[
+    int | None,
+    Parameter(
+        name="--accept-loss",
+        help="Look at nothing: have commands of this partition that were removed undecided count as lost, for good.",
+    ),
 ]
 
 
@@ -27,31 +46,82 @@ def add_to(app: App, group: Group) -> None:
 
 def doctor(
     *,
+    data: Folder = None,
     pools: Pools = None,
     cluster: Cluster | None = None,
     stores: Stores | None = None,
+    loss: Loss = None,
     output: Output | None = None,
 ) -> int:
-    """Look at a deployment on Kafka from outside: what is wrong with it?
+    """Look at a deployment on Kafka, or at a data folder, from outside: what is wrong with it?
 
-    Whether brokers answer, topics are right, clocks agree, somebody plays
-    each role, and how much waits for it. The exit status is 1 when something
-    failed.
+    Says for broker, topics, clock and each role how they stand, and what to
+    do; then what stands still in the log: partitions that halt, attempts that
+    nobody takes, deadlines that have passed, runs that are paused. Ends with 1
+    when something is wrong. On Kafka it folds the whole log, from snapshots
+    where the place of the artifacts is named.
 
-    Example:
+    For example:
       dagbok doctor --kafka broker:9092 --pool default --pool gpu
+      dagbok doctor --data /var/lib/dagbok
+      dagbok doctor --accept-loss 3
     """
     settings, how = settle(None, output)
     quiet_logs(settings)
-    database = (stores or Stores()).over(settings).database
+    cluster = cluster or Cluster()
+    if data is not None and (cluster.kafka or loss is not None):
+        raise InvalidInput("--data is about a folder, the rest about Kafka", code=Code.USAGE, advice="give one of them")
+    places = (stores or Stores()).over(settings)
+    if loss is not None:
+        return _accept(cluster.settings(), loss, f"operator:{settings.user}", places.database, how)
+    if data is not None:
+        return _tell(_of_folder(data), how)
     examine = with_kafka("dagbok.agents.kafka.doctor").examine
-    found = asyncio.run(examine((cluster or Cluster()).settings(), pools or ["default"], database))
+    return _tell(asyncio.run(examine(cluster.settings(), pools or ["default"], places.database, places.artifacts)), how)
+
+
+def _of_folder(data: Path) -> Sequence[Finding]:
+    from dagbok.agents.hosting.doctor import examine_folder
+
+    folder = DataFolder(data.expanduser())
+    if not folder.root.is_dir():
+        raise Refused(Code.NOT_FOUND, f"the data folder {folder.root} does not exist", advice="check --data")
+    return asyncio.run(examine_folder(folder))
+
+
+def _tell(found: Sequence[Finding], how: Output) -> int:
     if how.json:
         say.out_json([msgspec.to_builtins(each) for each in found])
     else:
-        for line in columns([["WHAT", "STATE", "FOUND"], *[[each.what, each.state, each.told] for each in found]]):
+        rows = [[clean(each.what), each.state, clean(each.told, WIDTH)] for each in found]
+        for line in columns([["WHAT", "STATE", "FOUND"], *rows]):
             say.out(line)
         for each in found:
             if each.state != "ok" and each.advice:
-                say.note(f"{each.what}: {each.advice}")
+                say.note(f"{clean(each.what)}: {clean(each.advice, WIDTH)}")
     return Exit.FAILED if any(each.state == "failed" for each in found) else Exit.SUCCEEDED
+
+
+def _accept(settings: KafkaSettings, partition: int, actor: str, database: str | None, how: Output) -> int:
+    lost = asyncio.run(_accepted(settings, partition, actor, database))
+    if how.json:
+        say.out_json({"partition": partition, **msgspec.to_builtins(lost)})
+    else:
+        say.out(f"commands {lost.from_offset} to {lost.to_offset} of partition {partition} count as lost")
+        say.note("its scheduler goes on within a minute; whoever sent one of them and was not answered sends it again")
+    return Exit.SUCCEEDED
+
+
+async def _accepted(settings: KafkaSettings, partition: int, actor: str, database: str | None) -> CommandsLost:
+    log = await with_kafka("dagbok.events.log.kafka").KafkaLog.open(settings)
+    try:
+        if not 0 <= partition < log.partitions:
+            raise InvalidInput(
+                f"there is no partition {partition}: 0 to {log.partitions - 1} are there",
+                code=Code.USAGE,
+                advice="take the number from the line partition.halted of a scheduler",
+            )
+        known = await with_kafka("dagbok.agents.kafka.known").known_positions(settings, partition, database)
+        return await accept_loss(log, partition, actor=actor, known=known)
+    finally:
+        await log.close()

@@ -12,30 +12,35 @@ from dagbok.cli.options import Imports, Output
 
 def add_to(app: App, group: Group) -> None:
     """Add the commands."""
-    layers = App(name="layers", group=group, help="Check and draw graphs of layers in files (docs/layers.md).")
-    for command in (check, graph, schema):
+    layers = App(name="layers", group=group, help="Check, draw and compare graphs of layers in files (docs/layers.md).")
+    for command in (check, graph, diff, schema):
         layers.command(command)
     app.command(layers)
 
 
-def check(file: Path, /, *, imports: Imports = None, output: Output | None = None) -> int:
+def check(
+    file: Path, /, *, imports: Imports = None, settings: bool = False, output: Output | None = None
+) -> int:
     """Check a graph config, and tell all that is wrong with it.
 
     Names and targets of dependencies are always checked. With --import the
     layer classes of a file are known too: their types and dependencies.
     The exit status is 1 when something is wrong.
 
-    Example:
+    For example:
       dagbok layers check agent.json --import my_layers.py
 
     Parameters
     ----------
     file
         Graph config, JSON or YAML (.yaml, .yml).
+    settings
+        Also tell which environment variables the layers need and
+        this process does not have. Needs --import.
     """
     from dagbok.cli.layer_files import check_file
 
-    return check_file(file, imports or [], output)
+    return check_file(file, imports or [], settings, output)
 
 
 def graph(
@@ -43,7 +48,7 @@ def graph(
 ) -> int:
     """Print a graph config as text, as a Mermaid flowchart, or as SVG.
 
-    Example:
+    For example:
       dagbok layers graph agent.json --format svg > agent.svg
 
     Parameters
@@ -56,6 +61,38 @@ def graph(
     from dagbok.cli.layer_files import draw_file
 
     return draw_file(file, format, output)
+
+
+def diff(
+    snapshot: Path,
+    graph: Path,
+    /,
+    *,
+    imports: Imports = None,
+    rules: str | None = None,
+    output: Output | None = None,
+) -> int:
+    """Tell what resuming a snapshot with a graph would do to each layer.
+
+    Nothing is done. With --import the layer classes of a file are known:
+    states are migrated and validated, as they would be. The exit status is 1
+    when the snapshot would be refused.
+
+    Example:
+      dagbok layers diff snapshot.json agent.json --import my_layers.py --rules RULES
+
+    Parameters
+    ----------
+    snapshot
+        Snapshot of layers, or a session as `dagbok session show` prints it.
+    graph
+        Graph config, JSON or YAML (.yaml, .yml).
+    rules
+        Name of the ResumeRules in an imported file. Else every change is refused.
+    """
+    from dagbok.cli.layer_diff import diff_files
+
+    return diff_files(snapshot, graph, imports or [], rules, output)
 
 
 def schema(*, output: Output | None = None) -> int:

@@ -54,7 +54,7 @@ def redrive(letter: Letter, /, *, place: Place | None = None, output: Output | N
     It is decided as any other command: refused again, unless the code that
     decides it has changed. Nothing ever waited for it.
 
-    Example:
+    For example:
       dagbok dead-letters redrive 0:17
     """
     from dagbok.cli.dead_letters import redrive_letter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -65,9 +66,10 @@ def _fail(error: DagbokError, tokens: Sequence[str]) -> int:
 
 
 def _internal(error: Exception) -> DagbokError:
-    told = DagbokError(
-        f"{type(error).__name__}: {error}", code=Code.INTERNAL_ERROR, advice="run it again with --debug and report it"
-    )
+    advice = "run it again with --debug and report it"
+    if isinstance(error, OSError) and error.errno == errno.EBADF:
+        advice = "a file of this process was closed behind its back: does a worker close what it has not opened?"
+    told = DagbokError(f"{type(error).__name__}: {error}", code=Code.INTERNAL_ERROR, advice=advice)
     told.__cause__ = error
     return told
 

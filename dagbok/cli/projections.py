@@ -20,7 +20,7 @@ def rebuild(*views: str, place: Place | None = None, output: Output | None = Non
     Queries see the old rows until then. Projectors go on meanwhile. Without
     a VIEW, all are built.
 
-    Examples:
+    For example:
       dagbok projections rebuild graph
       dagbok projections rebuild --kafka broker:9092 --database postgresql://db/dagbok
 

@@ -31,7 +31,7 @@ def scheduler(
 
     Any number of them share the partitions; when one ends, others go on.
 
-    Example:
+    For example:
       dagbok scheduler --kafka broker:9092 --artifacts s3://bucket/dagbok
     """
     from dagbok.cli.role import Options, serve_scheduler
@@ -53,7 +53,7 @@ def worker(
     Serves the workers that the imported modules declare, and their verifiers,
     if they declare any. Makes the topics of its pools when they are missing.
 
-    Example:
+    For example:
       dagbok worker --pool default --import my.workers --kafka broker:9092
     """
     from dagbok.cli.role import Options, serve_worker
@@ -74,7 +74,7 @@ def verifier(
 
     As "dagbok worker", but serves only the verifiers of the imported modules.
 
-    Example:
+    For example:
       dagbok verifier --pool default --import my.verifiers --kafka broker:9092
     """
     from dagbok.cli.role import Options, serve_verifier
@@ -93,7 +93,7 @@ def projector(
 
     Any number of them share the partitions. Tables that are not there are made.
 
-    Example:
+    For example:
       dagbok projector --kafka broker:9092 --database postgresql://db/dagbok
     """
     from dagbok.cli.role import Options, serve_projector

@@ -75,7 +75,7 @@ def retry(
 def supersede(
     run: RunName,
     task: TaskName,
-    file: Path | None = None,
+    file: Annotated[Path | None, Parameter(help="Python or JSON file with the replacement.")] = None,
     /,
     *options: Annotated[str, Parameter(allow_leading_hyphen=True, help=MAIN_OPTIONS)],
     spec: Annotated[str | None, Parameter(help="The replacement as JSON instead of a file.")] = None,
@@ -90,7 +90,7 @@ def supersede(
     it goes to the pool of the old task; from a Python file to the pool of
     that file, which has to be served too: "dagbok up --import FILE".
 
-    Examples:
+    For example:
       dagbok supersede last analysis smaller.py --depth 2
       dagbok supersede last analysis --spec '{"goal": "…", "worker": "w", "verifier": "v"}'
     """
@@ -107,9 +107,11 @@ def amend(
     verifier: Annotated[
         list[str] | None, Parameter(negative="", help="Of the files, only these; all by default; repeatable.")
     ] = None,
-    failure_policy: Policy | None = None,
-    max_depth: int | None = None,
-    max_decompositions: int | None = None,
+    failure_policy: Annotated[
+        Policy | None, Parameter(help="Whether what does not depend on a failed task goes on.")
+    ] = None,
+    max_depth: Annotated[int | None, Parameter(help="How deep decompositions may go below a root.")] = None,
+    max_decompositions: Annotated[int | None, Parameter(help="How often one task may decompose.")] = None,
     reason: Reason = "",
     place: Place | None = None,
     output: Output | None = None,
@@ -119,7 +121,7 @@ def amend(
     Reviews that run under a verifier that changes begin anew; what is verified
     stays so.
 
-    Example:
+    For example:
       dagbok amend last --import flow.py --reason 'a stricter check'
     """
     from dagbok.cli.amend import amend_run

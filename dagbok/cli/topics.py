@@ -37,7 +37,7 @@ def create(
     Refuses when one is there with another number of partitions: that follows
     every stream for its life.
 
-    Example:
+    For example:
       dagbok topics create --kafka broker:9092 --partitions 24 --replication 3
 
     Parameters

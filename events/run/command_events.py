@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from dagbok.events.run.event import Event
 
 
@@ -19,3 +21,11 @@ class CommandRepeated(Event, frozen=True):
     """The command was decided before, at `offset` of `events` in this partition."""
 
     offset: int
+
+
+class CommandsLost(Event, frozen=True):
+    """The commands at `from_offset` to `to_offset` of this partition were removed before they were decided, and an
+    operator has accepted that. It belongs to no stream."""
+
+    from_offset: int = msgspec.field(name="from")
+    to_offset: int = msgspec.field(name="to")

@@ -17,7 +17,7 @@ from dagbok.events.run.attempt_events import (
     LeasesRenewed,
     RenewedLease,
 )
-from dagbok.events.run.command_events import CommandRefused, CommandRepeated
+from dagbok.events.run.command_events import CommandRefused, CommandRepeated, CommandsLost
 from dagbok.events.run.event import Event
 from dagbok.events.run.result_events import (
     CandidateSubmitted,
@@ -92,6 +92,7 @@ EVENTS: dict[str, type[Event]] = {
         TaskSkipped,
         CommandRefused,
         CommandRepeated,
+        CommandsLost,
     )
 }
 
@@ -108,6 +109,7 @@ __all__ = [
     "CloseCause",
     "CommandRefused",
     "CommandRepeated",
+    "CommandsLost",
     "DecompositionAccepted",
     "DecompositionProposed",
     "DecompositionRefused",

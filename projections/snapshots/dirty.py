@@ -110,6 +110,7 @@ TOUCHES: Final[dict[type[e.Event], Callable[[RunState, Any], Iterable[str]]]] = 
             e.LimitsSet,
             e.CommandRefused,
             e.CommandRepeated,
+            e.CommandsLost,
             e.SessionResumed,
         ),
         _none,

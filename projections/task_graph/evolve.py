@@ -63,4 +63,5 @@ _FOLDS: dict[type[e.Event], Callable[[RunState, Any, At], None]] = {
     e.TaskCancelled: outcomes.task_cancelled,
     e.CommandRefused: _nothing,
     e.CommandRepeated: _nothing,
+    e.CommandsLost: _nothing,
 }

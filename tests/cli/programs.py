@@ -50,7 +50,7 @@ def begin(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[st
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
-        preexec_fn=_heed_signals,
+        preexec_fn=heed_signals,
     )
 
 
@@ -62,6 +62,6 @@ def eventually(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def _heed_signals() -> None:
+def heed_signals() -> None:
     """A shell that runs tests in the background makes its children ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

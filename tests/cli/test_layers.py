@@ -54,6 +54,20 @@ def test_all_that_is_wrong_is_told(call: Call, config: Path) -> None:
     assert said.out == "Layer type id 'y' is not registered\n"
 
 
+def test_settings_that_layers_need_are_named_when_they_are_asked_for(
+    call: Call, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = config.with_name("mine.py")
+    mine.write_text(MINE + '    required_env = ("MINE_KEY", "MINE_URL")\n')
+    monkeypatch.setenv("MINE_URL", "https://example.org")
+    check = ("layers", "check", str(config), "--import", str(mine))
+    assert call(*check).status == 0
+    said = call(*check, "--settings")
+    assert (said.status, said.out) == (1, "Layer 'tools' needs environment variables that are not set: MINE_KEY\n")
+    monkeypatch.setenv("MINE_KEY", "k")
+    assert call(*check, "--settings").status == 0
+
+
 @pytest.mark.parametrize(
     ("text", "told"), [("{", "JSON"), ('{"more": 1}', "more"), ('{"schema_version": 2}', "must be 1")]
 )

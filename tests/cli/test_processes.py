@@ -119,6 +119,39 @@ def test_whoever_closes_the_pipe_ends_the_command_quietly(three_runs: Program) -
     assert (process.returncode, err) == (141, "")
 
 
+CLOSES_ALL = '''
+import os
+from dagbok import Outcome, TaskSpec, verifier, worker
+
+@worker("tidy")
+def tidy(task):
+    if not os.path.exists("closed"):
+        open("closed", "x").close()
+        os.closerange(3, 256)
+    return Outcome.candidate("tidy")
+
+@verifier("any", version="1")
+def anything(candidate, task):
+    return True
+
+def main():
+    return TaskSpec(goal="tidy up", worker="tidy", verifier="any")
+'''
+
+
+def test_a_worker_that_closes_the_files_of_its_process_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flow.py").write_text(CLOSES_ALL)
+    with begin("run", "flow.py", "--data", "data") as process:
+        _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 70
+    assert "closed behind its back" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    assert call("run", "flow.py", "--data", "data", "--json").json["status"] == "succeeded"
+
+
 def test_two_files_with_equal_names_do_not_mix(tmp_path: Path) -> None:
     assert pool_of(tmp_path / "a" / "flow.py") != pool_of(tmp_path / "b" / "flow.py")
     assert pool_of(tmp_path / "a" / "flow.py").startswith("flow-")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import io
 import json
 import re
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 import structlog
+from cyclopts import App
 
 from dagbok import logs
 from dagbok.cli.app import EPILOGUE, build
@@ -111,6 +114,30 @@ def test_help_and_version(call: Call) -> None:
     assert "Exit status:" in call("--help").out
     for command in ("up", "ls", "show", "events", "artifact get", "pause", "resolve"):
         assert f"dagbok {command}" in call(*command.split(), "--help").out
+
+
+def _functions(app: App, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Callable[..., object]]]:
+    """Every command that does something, by its words."""
+    for name in app:
+        if not name.startswith("-"):
+            inner = app[name]
+            if inner.default_command is not None:
+                yield (*words, name), inner.default_command
+            yield from _functions(inner, (*words, name))
+
+
+@pytest.mark.parametrize(("words", "function"), [*_functions(build())])
+def test_help_shows_all_that_is_written_of_a_command_and_of_every_parameter(
+    call: Call, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], function: Callable[..., object]
+) -> None:
+    """Parsers of docstrings take sections out of them that they know, examples say."""
+    monkeypatch.setenv("COLUMNS", "200")
+    help = call(*words, "--help").out
+    text, _, _ = inspect.cleandoc(str(function.__doc__)).partition("Parameters\n---")
+    assert {line.strip() for line in text.splitlines()} <= {line.strip() for line in help.splitlines()}
+    for line in help.splitlines():
+        assert not re.fullmatch(r"│ \W*(--\S+ )*[A-Z|.]+ *│", line), f"not described: {line}"
+    assert len(help.splitlines()) < 70, "who asks for one command is told of that one"
 
 
 def test_a_bug_is_one_line_too(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,11 @@ LATER = {15, 18, 22, 23}
 EXPECTED = {
     *(f"4.{number}" for number in range(1, 22)),
     *(f"6.{number}" for number in range(1, 29) if number not in LATER),
+    *(f"10.{number}" for number in range(1, 34)),
+    *(f"12.{number}" for number in range(1, 22)),
     *(f"F{number}" for number in (11, *range(17, 31))),
 }
-ROW = re.compile(r"^\| ([46]\.\d+|F\d+) \| (.+) \| (.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| ((?:4|6|10|12)\.\d+|F\d+) \| (.+) \| (.+) \|$", re.MULTILINE)
 
 
 def rows() -> list[tuple[str, str, str]]:

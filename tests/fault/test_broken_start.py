@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.cli.programs import LIMIT_S
+from tests.cli.programs import LIMIT_S, heed_signals
 
 INTERRUPTED_IMPORT = """
 import os, signal, sys
@@ -31,7 +31,10 @@ assert signal.getsignal(signal.SIGINT) is before is signal.default_int_handler
 
 
 def python(program: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    command = [sys.executable, "-c", program]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=LIMIT_S, check=False, preexec_fn=heed_signals
+    )
 
 
 def test_ctrl_c_while_it_is_imported_ends_it_without_a_traceback() -> None:

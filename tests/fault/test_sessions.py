@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from dagbok import Candidate, Limits, Outcome, Refused, TaskContext, TaskSpec, v
 from dagbok.agents.workers.sessions.operations import add
 from dagbok.events.codes import Code
 from dagbok.events.run.events import SessionResumed, SessionSuspended
+from dagbok.testing import context
 from tests.support.hosts import events_of, hosted
 
 TURNS = 40
@@ -137,6 +139,29 @@ async def test_a_save_that_nobody_waits_for_is_followed_by_the_next(tmp_path: Pa
         turn, value = (await dagbok.run(talk("hurried"))).json()
         assert value == {"n": "last"}
         assert turn == 6
+
+
+async def test_a_save_that_is_refused_when_its_attempt_is_over_is_no_error_of_the_loop() -> None:
+    told: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, error: told.append(error))
+    session, cancelled, refused = context().session, asyncio.Event(), asyncio.Event()
+
+    async def refuse(turn: int, keep: int, part: bytes) -> None:
+        await cancelled.wait()
+        refused.set()
+        raise Refused(Code.RUN_CLOSED, "the run is cancelled")
+
+    session._put_down = refuse
+    saving = asyncio.ensure_future(session.save({"n": 1}))
+    await asyncio.sleep(0)
+    saving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await saving
+    cancelled.set()
+    await refused.wait()
+    await asyncio.sleep(0)
+    gc.collect()
+    assert told == []
 
 
 @worker("both")

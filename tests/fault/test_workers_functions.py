@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -299,3 +301,25 @@ async def test_a_review_waits_for_the_version_of_its_verifier_that_the_run_is_bo
     async with hosted(tmp_path, makes, judge("1")) as dagbok:
         assert (await dagbok.wait(run)).succeeded
     assert set(judged) == {"1"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_attempt_leaves_nothing_for_the_collector(tmp_path: Path, kind: str) -> None:
+    """What it had, artifacts included, is freed when it is over, and not when the collector next comes by."""
+    left: list[weakref.ref[TaskContext]] = []
+
+    async def keeps(task: TaskContext) -> Outcome:
+        await task.session.save({"turn": task.attempt})
+        return looks(task)
+
+    def looks(task: TaskContext) -> Outcome:
+        left.append(weakref.ref(task))
+        return Outcome.candidate("done")
+
+    gc.disable()
+    try:
+        async with hosted(tmp_path, worker("w")(keeps if kind == "async" else looks)) as dagbok:
+            assert (await dagbok.run(spec("w"))).succeeded
+            assert [context() for context in left] == [None]
+    finally:
+        gc.enable()

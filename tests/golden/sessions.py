@@ -1,4 +1,5 @@
-"""The history of the third golden log: sessions that are put down, gone on with, and forked."""
+"""The history of the third golden log: sessions that are put down, gone on with, and forked, and
+commands that are lost."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ def history() -> LogBuilder:
     log = LogBuilder()
     log.send("talks", start(task("a"), task("b", depends_on=("a",))))
     _talks(log)
+    log.lose(3)
     log.void(log.records[1].value)
     _forked(log)
     return log

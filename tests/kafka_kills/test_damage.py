@@ -7,8 +7,9 @@ import secrets
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from dagbok.agents.scheduler.losses import accept_loss
 from dagbok.events.codes import Code
-from dagbok.events.errors import DagbokError
+from dagbok.events.errors import DagbokError, Refused
 from dagbok.events.ids import partition_of
 from dagbok.events.log.kafka_sizes import BATCH_BYTES
 from dagbok.events.log.port import COMMANDS, EVENTS, Record, Topic
@@ -69,6 +70,20 @@ async def test_records_that_were_removed_and_are_needed_halt_their_partition_and
     end = (await log.bounds(topic, lost)).end
     await log.delete_before(topic, lost, end - 1 if topic == COMMANDS else end)
     await _halted_alone(site, lost, "removed undecided" if topic == COMMANDS else f"events[{lost}]")
+    if topic == COMMANDS:
+        await _accepted(site, lost)
+
+
+async def _accepted(site: Site, lost: int) -> None:
+    """Its halted owner goes on by itself, with the next command first; to accept again is refused."""
+    event = await accept_loss(site.process.log, lost, actor="operator:ann")
+    assert event.to_offset - event.from_offset == 1, "of the three that were never decided one is left"
+    keys = [f"accepted {number}" for number in range(40)]
+    here = [key for key in keys if partition_of(site.stream_of(key), site.partitions) == lost][:2]
+    await site.ended([await site.start(key) for key in here])
+    with pytest.raises(Refused, match="no command of partition"):
+        await accept_loss(site.process.log, lost, actor="operator:ann")
+    await check_site(site)
 
 
 async def _with_worker(site: Site) -> str:

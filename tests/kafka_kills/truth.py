@@ -13,15 +13,13 @@ from typing import Any, Final
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from dagbok.agents.hosting.artifacts import open_artifacts
-from dagbok.agents.kafka.process import CHUNKS_BELOW
+from dagbok.agents.kafka.chunks import chunks_in
 from dagbok.agents.kafka.slots import KafkaSlots
 from dagbok.events.body import decode_body
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.kafka_thread import LoopThread
 from dagbok.events.log.port import Log
 from dagbok.events.run import events as e
-from dagbok.projections.artifacts.scope import SNAPSHOT_CHUNKS
 from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.reading import read_effective
 from dagbok.projections.snapshots.keeper import SnapshotKeeper
@@ -164,7 +162,7 @@ async def _check_image(site: Site, partition: int) -> None:
 async def _check_snapshot(site: Site, partition: int, until: int) -> int:
     thread = LoopThread("truth")
     try:
-        chunks = open_artifacts(f"{site.folder}/{CHUNKS_BELOW}").within(SNAPSHOT_CHUNKS)
+        chunks = chunks_in(str(site.folder))
         keeper = SnapshotKeeper(site.process.log, partition, chunks, KafkaSlots(site.settings, partition, thread))
         loaded = await keeper.load()
         if loaded.position.next_offset == 0:

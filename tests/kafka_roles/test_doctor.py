@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dagbok import TaskSpec
+from dagbok.events.log.kafka import KafkaLog
+from dagbok.events.log.port import COMMANDS, Record
 from tests.kafka_roles.role_site import MODULE, PARTITIONS, Done, RoleSite
 
 Findings = Mapping[str, Mapping[str, Any]]
@@ -53,6 +55,32 @@ async def test_topics_that_are_missing_and_a_broker_that_is_not_there(site: Role
     found = findings(other)
     assert (other.status, found["topics"]["state"]) == (1, "failed")
     assert "work.gpu" in other.out
+
+
+async def test_a_loss_is_accepted_once_and_where_there_is_one(site: RoleSite) -> None:
+    await site.create_topics()
+    log = await KafkaLog.open(site.kafka)
+    try:
+        await log.append(COMMANDS, 1, [Record("run:r", b"never decided %d" % number) for number in range(3)])
+        await log.delete_before(COMMANDS, 1, 2)
+    finally:
+        await log.close()
+    halted = await site.command("doctor", "--json")
+    lost = findings(halted)["partition 1"]
+    assert (halted.status, lost["state"], lost["about"]) == (1, "failed", {"partition": 1, "code": "log_lost"})
+    assert "commands 0 to 1 of partition 1 were removed undecided" in lost["told"]
+    assert "dagbok doctor --accept-loss 1" in lost["advice"]
+    refused = await site.command("doctor", "--accept-loss", "0")
+    assert (refused.status, "no command of partition 0" in refused.told) == (3, True)
+    assert (await site.command("doctor", "--accept-loss", str(PARTITIONS))).status == 2
+    accepted = await site.command("doctor", "--accept-loss", "1", "--json")
+    assert (accepted.status, accepted.json()) == (0, {"partition": 1, "from": 0, "to": 1})
+    assert (await site.command("doctor", "--accept-loss", "1")).status == 3
+    scheduler = await site.start("scheduler")
+    await scheduler.logged("partition.owned")
+    found = findings(await site.command("doctor", "--json"))
+    assert found["scheduler"]["numbers"]["members"] == 1
+    assert "partition 1" not in found
 
 
 def _flow(site: RoleSite) -> str:

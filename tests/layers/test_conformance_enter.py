@@ -104,7 +104,7 @@ async def test_models_that_were_changed_are_validated_again() -> None:
     with pytest.raises(ValidationError):
         async with compositor.enter(configs={"a": config}):
             pass
-    slot = LayerSessionSnapshot(name="a", lifecycle_state=LifecycleState.SUSPENDED)
+    slot = LayerSessionSnapshot(name="a", lifecycle_state=LifecycleState.SUSPENDED, runtime_state={})
     snapshot = CompositorSessionSnapshot(layers=[slot])
     slot.lifecycle_state = snapshot.layers[0].lifecycle_state = LifecycleState.ACTIVE
     with pytest.raises(ValidationError, match="ACTIVE is internal-only"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic import JsonValue, ValidationError
 
 from dagbok.agents.layers import (
     Compositor,
+    CompositorTransformerKwargs,
     LayerConfig,
     LayerDeps,
     LayerNode,
@@ -37,6 +39,9 @@ def wrong(value: Any) -> Any:
 
 
 async def test_a_dependency_is_bound_by_its_name_or_renamed_and_an_optional_one_is_none() -> None:
+    nodes = [parent(), LayerNode("c", Child, deps={"parent": "parent"})]
+    async with Compositor(nodes).enter() as run:
+        assert run.get_layer("c", Child).deps.parent is run.get_layer("parent")
     nodes = [parent("p"), LayerNode("c", Child, deps={"parent": "p"}), LayerNode("m", MaybeChild)]
     async with Compositor(nodes).enter() as run:
         assert run.get_layer("c", Child).deps.parent is run.get_layer("p")
@@ -133,12 +138,27 @@ async def test_prefixes_in_order_suffixes_in_reverse_then_transformed() -> None:
             assert (run.user_prompts, run.tools) == (["U1", "U2"], [0])
 
 
+def test_the_names_of_transformers_are_those_of_both_constructors() -> None:
+    names = CompositorTransformerKwargs.__required_keys__
+    assert names == {"prompt_transformer", "user_prompt_transformer", "tool_transformer"}
+    for made_by in (Compositor.__init__, Compositor.from_config):
+        keywords = inspect.signature(made_by).parameters.values()
+        assert names <= {each.name for each in keywords if each.kind is each.KEYWORD_ONLY}
+
+
 def test_a_node_config_has_exactly_four_fields() -> None:
     dumped = LayerNodeConfig(name="n", type="t").model_dump()
     assert dumped == {"name": "n", "type": "t", "deps": {}, "metadata": {}}
 
 
-async def test_the_provider_of_a_node_wins_and_needs_no_registered_type() -> None:
+async def test_the_provider_of_a_node_wins_over_that_of_its_type() -> None:
+    plan: Compositor = Compositor.from_config(CONFIG, providers=[PromptLayer], node_providers={"two": Other})
+    async with plan.enter() as run:
+        assert [type(run.get_layer(name)) for name in ("one", "two")] == [PromptLayer, Other]
+        assert run.get_layer("two") is run.get_layer("two", Other)
+
+
+async def test_the_provider_of_a_node_needs_no_registered_type() -> None:
     config = {"layers": [{"name": "n", "type": "nowhere"}]}
     async with Compositor.from_config(config, providers=[], node_providers={"n": Other}).enter() as run:
         assert type(run.get_layer("n")) is Other

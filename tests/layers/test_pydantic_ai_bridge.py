@@ -190,10 +190,11 @@ async def test_tools_of_one_name_are_refused_before_an_agent_is_made() -> None:
             _ = run.tools
 
 
-def test_every_name_that_a_provider_would_refuse_is_told() -> None:
-    bad = [PydanticAIToolType(Tool(add, name=name)) for name in ("shop.add", "x" * 65, "fine-1")]
-    with pytest.raises(ValueError, match=r"'shop\.add' is not .*; 'x{65}' is not 1 to 64 letters"):
-        tools(bad)
+async def test_every_name_that_a_provider_would_refuse_is_told() -> None:
+    bad = [Tool(add, name=name) for name in ("shop.add", "x" * 65, "fine-1")]
+    async with Compositor([shop(), bridge(tool_entries=bad)], **PYDANTIC_AI_TRANSFORMERS).enter() as run:
+        with pytest.raises(ValueError, match=r"'shop\.add' is not .*; 'x{65}' is not 1 to 64 letters"):
+            _ = run.tools
 
 
 async def test_the_transformers_are_the_same_for_a_graph_from_a_config() -> None:

@@ -19,12 +19,13 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from dagbok import Outcome
 from dagbok.agents.layers import Compositor, CompositorSessionSnapshot, LayerNode
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker
-from dagbok.agents.layers.pydantic_ai import PYDANTIC_AI_HISTORY_LAYER_TYPE_ID, PydanticAIHistoryLayer
+from dagbok.agents.layers.pydantic_ai import PYDANTIC_AI_HISTORY_LAYER_TYPE_ID, PydanticAIHistoryLayer, keep_steps
 from dagbok.testing import context
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
@@ -151,3 +152,40 @@ async def test_an_agent_goes_on_with_it() -> None:
         history.append_messages((await agent.run(prompt, message_history=history.for_next_run())).new_messages())
     said = [part.content for message in history.message_history for part in message.parts if hasattr(part, "content")]
     assert said == ["one", "yes", "two", "yes"]
+
+
+async def test_the_prompts_of_a_run_are_not_kept_and_the_next_run_has_its_own() -> None:
+    told: list[str | None] = []
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        told.append(info.instructions)
+        return ModelResponse(parts=[TextPart("yes")])
+
+    history = layer()
+    for prompt in ("be brief", "be kind"):
+        agent = Agent(FunctionModel(model), instructions=prompt)
+        history.append_messages((await agent.run("hello", message_history=history.for_next_run())).new_messages())
+    assert told == ["be brief", "be kind"]
+    assert "be " not in history.runtime_state.model_dump_json()
+
+
+async def test_a_run_that_goes_on_behind_the_return_of_a_tool_has_its_prompts_too() -> None:
+    told: list[str | None] = []
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        told.append(info.instructions)
+        return ModelResponse(parts=[TextPart("yes")])
+
+    history = layer()
+    history.append_messages(MESSAGES[:3])
+    agent = Agent(FunctionModel(model), instructions="be kind")
+    await agent.run(message_history=history.for_next_run())
+    assert told == ["be kind"]
+
+
+async def test_only_new_messages_are_appended() -> None:
+    history, agent = layer(), Agent(TestModel(custom_output_text="yes"), instructions="be brief")
+    for turns in (1, 2, 3):
+        async with agent.iter("more", message_history=history.for_next_run()) as steps:
+            await keep_steps(steps, history)
+        assert len(history.message_history) == 2 * turns

@@ -1,98 +1,145 @@
-"""Random graphs with random failures: resources are closed in reverse order exactly once, and states stay valid."""
+"""Random graphs with random failures: resources are closed in reverse order exactly once, hooks are matched, all that
+went wrong is told, and states stay valid."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagbok.agents.layers import Compositor, CompositorRun, CompositorSessionSnapshot, LifecycleState, snapshot_of
+from dagbok.agents.layers import Compositor, CompositorSessionSnapshot, LifecycleState
 from tests.layers.parts import Count, Told, Traced, traced
+from tests.layers.random_graphs import Case, Ended, Idle, all_of, cases, ended
+from tests.support.scale import scale
 
-STEPS = ("res.enter", "res.exit", "create", "resume", "suspend", "delete")
 SIZES = st.integers(0, 6)
+examples = settings(max_examples=scale(150, 1_500), deadline=None)
 
 
-class Failure(Exception):
-    """A failure of a test."""
+def steps_of(case: Case, name: str) -> list[str]:
+    return [each.removeprefix(f"{name}.") for each in case.told.log if each.startswith(f"{name}.")]
 
 
-@st.composite
-def failing(draw: st.DrawFn) -> tuple[list[str], dict[str, BaseException], bool]:
-    names = [f"n{number}" for number in range(draw(SIZES))]
-    steps = [f"{name}.{step}" for name in names for step in STEPS]
-    failed = draw(st.lists(st.sampled_from(steps), max_size=3, unique=True)) if steps else []
-    cancelled = draw(st.booleans())
-    errors: dict[str, BaseException] = {each: Failure(each) for each in failed}
-    if cancelled and failed:
-        errors[failed[0]] = asyncio.CancelledError(failed[0])
-    return names, errors, draw(st.booleans())
+def broke(case: Case, step: str) -> bool:
+    """The step was begun and did not come to its end."""
+    return step in case.told.log and (step in case.fails or step == case.waits)
 
 
-async def once(
-    compositor: Compositor, suspend: bool, snapshot: CompositorSessionSnapshot | None, raising: bool
-) -> tuple[CompositorRun | None, BaseException | None]:
-    run = None
-    try:
-        async with compositor.enter(session_snapshot=snapshot) as run:
-            if suspend:
-                run.suspend_on_exit()
-            for slot in run.slots.values():
-                state: Any = slot.layer.runtime_state
-                state.count += 1
-            if raising:
-                raise Failure("body")
-    except BaseException as error:
-        return run, error
-    return run, None
+def is_entered(case: Case, name: str) -> bool:
+    enter = "resume" if case.resumed else "create"
+    return enter in steps_of(case, name) and not broke(case, f"{name}.{enter}")
 
 
-def closed_as_opened(told: Told) -> bool:
-    failed = {each.split(".")[0] for each in told.fails if each.endswith("res.enter")}
-    opened = [each.split(".")[0] for each in told.log if each.endswith("res.enter")]
-    closed = [each.split(".")[0] for each in told.log if each.endswith("res.exit")]
-    return closed == [each for each in reversed(opened) if each not in failed]
+def left_with(case: Case, how: Ended, name: str) -> str:
+    """The hook with which a layer that was entered has to be left."""
+    wanted = name in case.suspended if how.run is not None else case.resumed
+    return "suspend" if wanted else "delete"
 
 
-@given(failing(), st.booleans())
-def test_what_was_opened_is_closed_in_reverse_order_exactly_once(
-    case: tuple[list[str], dict[str, BaseException], bool], raising: bool
-) -> None:
-    names, errors, suspend = case
-    told = Told(errors)
-    run, error = asyncio.run(once(Compositor(traced(told, *names)), suspend, None, raising))
-    assert closed_as_opened(told)
-    happened = [errors[each] for each in told.log if each in errors]
-    if happened or (raising and run is not None):
-        assert error is not None
-    if any(isinstance(each, asyncio.CancelledError) for each in happened):
-        assert isinstance(error, asyncio.CancelledError)
-    snapshot = run.session_snapshot if run is not None else snapshot_of(error) if error is not None else None
-    assert snapshot is not None
-    for each in snapshot.layers:
-        assert each.lifecycle_state is not LifecycleState.ACTIVE
-        Count.model_validate(each.runtime_state)
+@examples
+@given(cases())
+def test_every_layer_has_its_hooks_and_its_resource_once_and_in_order(case: Case) -> None:
+    how = asyncio.run(ended(case))
+    for name in (name for name, kind in case.kinds.items() if kind is not Idle):
+        expected = ["res.enter", "resume" if case.resumed else "create"]
+        steps = steps_of(case, name)
+        if broke(case, f"{name}.res.enter"):
+            expected = expected[:1]
+        elif is_entered(case, name):
+            expected += [left_with(case, how, name), "res.exit"]
+        else:
+            expected += ["res.exit"]
+        assert steps in ([], expected)
+    assert how.run is None or all(case.kinds[name] is Idle or steps_of(case, name) for name in case.kinds)
 
 
-@given(failing())
-def test_a_failed_resume_can_be_tried_again(case: tuple[list[str], dict[str, BaseException], bool]) -> None:
-    names, errors, _ = case
-    told = Told()
-    compositor = Compositor(traced(told, *names))
-    first, _ = asyncio.run(once(compositor, True, None, False))
-    assert first is not None
-    told.fails, told.log = {key: each for key, each in errors.items() if key.endswith("resume")}, []
-    run, error = asyncio.run(once(compositor, True, first.session_snapshot, False))
-    if error is None:
+@examples
+@given(cases())
+def test_layers_are_entered_in_the_order_of_the_graph_and_left_in_reverse(case: Case) -> None:
+    asyncio.run(ended(case))
+    told = [each.split(".", 1) for each in case.told.log if each != "body"]
+    opened = [name for name, step in told if step == "res.enter"]
+    closed = [name for name, step in told if step == "res.exit"]
+    assert opened == [name for name in case.kinds if name in opened]
+    assert closed == [name for name in reversed(opened) if not broke(case, f"{name}.res.enter")]
+    for name, targets in case.deps.items():
+        for target in targets.values():
+            if name in opened:
+                assert case.told.log.index(f"{target}.res.enter") < case.told.log.index(f"{name}.res.enter")
+            if name in closed:
+                assert case.told.log.index(f"{name}.res.exit") < case.told.log.index(f"{target}.res.exit")
+
+
+@examples
+@given(cases())
+def test_layers_get_the_layers_of_their_own_run(case: Case) -> None:
+    how = asyncio.run(ended(case))
+    if how.run is None:
         return
-    assert run is None
-    assert snapshot_of(error) == first.session_snapshot
-    assert closed_as_opened(told)
-    told.fails = {}
-    again, error = asyncio.run(once(compositor, True, snapshot_of(error), False))
-    assert (again is not None, error) == (True, None)
+    for name, targets in case.deps.items():
+        deps = getattr(how.run.get_layer(name), "deps")  # noqa: B009 (of whichever class)
+        for slot in ("first", "second", "third") if targets else ():
+            target = targets.get(slot)
+            assert getattr(deps, slot) is (how.run.get_layer(target) if target else None)
+
+
+@examples
+@given(cases())
+def test_all_that_went_wrong_is_told(case: Case) -> None:
+    how = asyncio.run(ended(case))
+    happened = [case.fails[each] for each in case.told.log if each in case.fails and each != case.waits]
+    told = list(all_of(how.error))
+    assert [each for each in happened if not any(each is found for found in told)] == []
+    if case.waits in case.told.log:
+        assert isinstance(how.error, asyncio.CancelledError)
+    elif len(happened) == 1 and not case.spoilt:
+        assert how.error is happened[0]
+    elif not happened and (not case.spoilt or how.run is None):
+        assert how.error is None
+
+
+@examples
+@given(cases())
+def test_what_is_left_is_valid_whatever_happened(case: Case) -> None:
+    """And a spoilt state fails alone: its layer keeps the last valid one, the others what they have."""
+    how = asyncio.run(ended(case))
+    for name, each in zip(case.kinds, how.snapshot.layers, strict=True):
+        assert each.name == name
+        if how.run is not None:
+            expected = 0 if name in case.spoilt else 7
+            wanted = LifecycleState.SUSPENDED if name in case.suspended else LifecycleState.CLOSED
+        else:
+            expected = 0
+            new = LifecycleState.SUSPENDED if case.resumed else LifecycleState.NEW
+            is_left = case.kinds[name] is not Idle and is_entered(case, name) and not case.resumed
+            wanted = LifecycleState.CLOSED if is_left or _idle_and_entered(case, name) else new
+        assert Count.model_validate(each.runtime_state).count == expected
+        assert each.lifecycle_state is wanted
+
+
+def _idle_and_entered(case: Case, name: str) -> bool:
+    """A layer without hooks was entered when one behind it was, or tried to be; it is deleted if it was new."""
+    names = list(case.kinds)
+    behind = names[names.index(name) + 1 :]
+    return case.kinds[name] is Idle and not case.resumed and any(steps_of(case, each) for each in behind)
+
+
+@examples
+@given(cases())
+def test_a_failed_resume_can_be_tried_again(case: Case) -> None:
+    case.resumed = True
+    how = asyncio.run(ended(case))
+    if how.run is not None:
+        return
+    assert how.snapshot == how.before
+    case.told.fails, case.told.waits = {}, set()
+
+    async def again() -> None:
+        async with case.compositor().enter(session_snapshot=how.snapshot):
+            pass
+
+    asyncio.run(again())
 
 
 @given(SIZES)
@@ -111,3 +158,5 @@ def test_snapshot_resume_snapshot_is_stable(size: int) -> None:
 
     first, second = asyncio.run(twice())
     assert first == second
+
+

@@ -89,6 +89,8 @@ RARE = frozenset(
     )
 )
 """Seen once in some hundreds of histories."""
+OF_PARTITIONS = frozenset(("CommandsLost",))
+"""Events that are of a partition and of no run: no command to a run gives one."""
 
 
 class Seen:
@@ -127,7 +129,7 @@ class Seen:
         """What a run can show and was not seen yet; what is `rare` counts only when asked for."""
         wanted = (
             (self.commands, tuple(c.RUN_COMMANDS)),
-            (self.events, tuple(EVENTS)),
+            (self.events, tuple(name for name in EVENTS if name not in OF_PARTITIONS)),
             (self.refusals, REFUSALS),
             (self.codes, CODES),
             (self.moves, MOVES),

@@ -71,7 +71,7 @@ def test_an_artifact_up_to_the_limit_is_staged_and_a_larger_one_is_not() -> None
     refused.then_task("a", status="blocked", failures=0, staged=None).then_state(artifact_bytes=0, spent=Usage(5))
     failed = refused.events[0]
     assert isinstance(failed, AttemptFailed)
-    assert failed.failure.message == "artifact 'part-1' has 101 bytes, at most 100"
+    assert failed.failure.message == "artifact 'part-1' has 101 bytes, at most 100 (max_artifact_bytes)"
 
 
 def test_inline_bytes_count_like_stored_ones() -> None:

@@ -81,7 +81,7 @@ def test_every_type_has_its_version_and_its_data(schema: Any, kinds: dict[str, A
         for name, kind in kinds.items()
     }
     for name, kind in kinds.items():
-        assert list(schema["$defs"][name]["properties"]) == list(kind.__struct_fields__)
+        assert list(schema["$defs"][name]["properties"]) == list(kind.__struct_encode_fields__)
 
 
 def test_the_same_id_is_the_same_schema(monkeypatch: pytest.MonkeyPatch) -> None:

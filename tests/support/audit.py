@@ -51,7 +51,7 @@ async def check_decided(log: Log, partition: int = 0) -> None:
     """Every command that was decided was decided once, none was left out, no task passed twice, and no attempt ended
     twice or after another one of its task was opened."""
     commits = await effective_commits(log, partition)
-    offsets = [seal.command_offset for seal, _ in commits]
+    offsets = [offset for seal, told in commits for offset in _decided(seal, told)]
     assert offsets == list(range(len(offsets)))
     assert (await log.bounds(COMMANDS, partition)).end >= len(offsets)
     events = [(seal.stream or "", event) for seal, told in commits for event in told]
@@ -64,6 +64,13 @@ async def check_decided(log: Log, partition: int = 0) -> None:
     assert max(passes.values(), default=0) <= 1
     assert passes == published
     check_attempts(events)
+
+
+def _decided(seal: Seal, events: Sequence[Event]) -> range:
+    """The offsets of the commands that a commit decides: of one, or of all that an operator accepted as lost."""
+    first = events[0]
+    start = first.from_offset if isinstance(first, e.CommandsLost) else seal.command_offset
+    return range(start, seal.command_offset + 1)
 
 
 def check_attempts(events: Sequence[tuple[str, Event]]) -> None:

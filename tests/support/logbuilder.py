@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dagbok.agents.scheduler.handle import handle
+from dagbok.agents.scheduler.losses import lost_commit
 from dagbok.events.envelope import Sender, command_record, run_command
 from dagbok.events.log.memory import MemoryLog
 from dagbok.events.log.port import EVENTS, NO_HEADERS, Log, Record, StoredRecord
 from dagbok.events.run.commands import RunCommand
 from dagbok.events.run.events import Event
 from dagbok.events.traceparent import TRACEPARENT
-from dagbok.projections.partition import PartitionState
+from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.task_graph.state import RunState
 
 SENDER = Sender("acme", "docs", "user:ann")
@@ -53,6 +54,22 @@ class LogBuilder:
         """Write a record that does not count: a late one, or no commit at all."""
         self.records.append(Record("", value))
         self.state.position = self.state.position.skip(self.state.position.next_offset)
+
+    def lose(self, count: int) -> None:
+        """The next commands are removed undecided, and somebody accepts it."""
+        position, start = self.state.position, len(self.commands) + count
+        commit, value, event = lost_commit(
+            position,
+            self.state.partition,
+            start,
+            self.state.clock_ms,
+            actor="operator:ann",
+            id=f"loss-{start}",
+            sent_ms=self.now_ms,
+        )
+        self.commands += [StoredRecord(offset, self.now_ms, "", b"") for offset in range(len(self.commands), start)]
+        self.records.append(Record("", value))
+        apply(self.state, commit, [event])
 
     def run(self, run: str) -> RunState:
         """The state of a run that was started."""

@@ -2,6 +2,7 @@
 
 from dagbok.agents.layers.durable.artifacts import ARTIFACTS_LAYER_TYPE_ID, ArtifactsConfig, ArtifactsLayer
 from dagbok.agents.layers.durable.worker import LayeredAttempt, LayeredWorker, Loop
+from dagbok.agents.layers.durable.written import session_snapshot
 
 __all__ = [
     "ARTIFACTS_LAYER_TYPE_ID",
@@ -10,4 +11,5 @@ __all__ = [
     "LayeredAttempt",
     "LayeredWorker",
     "Loop",
+    "session_snapshot",
 ]

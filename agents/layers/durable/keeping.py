@@ -8,12 +8,14 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from dagbok.agents.layers.durable.written import FORMAT, VERSION, graph_digest, type_of
+from dagbok.agents.layers.durable.written import FORMAT, VERSION, written_layer
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import LayerRunSlot
+from dagbok.agents.layers.snapshots.diff import LayerOutcome, SnapshotDiff
+from dagbok.agents.layers.snapshots.identity import graph_digest, state_version_of, type_of
 from dagbok.agents.workers.sessions.difference import difference, same
-from dagbok.agents.workers.sessions.operations import Operation, Path, add, put
+from dagbok.agents.workers.sessions.operations import Drop, Operation, Path, add, put
 from dagbok.agents.workers.sessions.session import TaskSession
 
 
@@ -37,29 +39,41 @@ class LayersKeeper:
         self._graph = graph_digest(nodes)
         self._kept: dict[str, _Kept] = {}
         self._begun = False
+        self._changed_graph: list[Operation] = []
 
-    def resumed(self, written: Mapping[str, Any]) -> None:
+    def resumed(self, written: Mapping[str, Any], diff: SnapshotDiff) -> bool:
         """The layers were entered with what the session has: what their hooks did to it since is to be written. Those
-        that were deleted are new."""
+        that were deleted are new, and those that are not as they were are written anew.
+
+        Returns True when the session is of another graph: put down at once what became of it."""
         self._begun = True
+        changed = any(each.changes for each in diff.layers)
+        if changed:
+            gone = [each.name for each in diff.layers if each.name not in self._nodes]
+            self._changed_graph = [put(("graph",), self._graph), put(("order",), list(self._nodes))]
+            self._changed_graph += [Drop(("layers", name)) for name in gone]
+        as_it_was = {each.name for each in diff.layers if each.outcome is LayerOutcome.RESUME}
         for name, slot in self._slots.items():
-            if written["layers"][name]["lifecycle"] == LifecycleState.CLOSED:
+            if name not in as_it_was or written["layers"][name]["lifecycle"] == LifecycleState.CLOSED:
                 continue
             was = written["layers"][name]["state"]
             small = {of: value for of, value in was.items() if of not in _growing(slot)}
             lists = {of: self._as_resumed(name, of, was.get(of)) for of in _growing(slot)}
             self._kept[name] = _Kept(LifecycleState.SUSPENDED, small, lists)
+        return changed
 
     async def put_down(self) -> None:
         """Write what has changed. Raises what `TaskSession.change` raises, and what a state raises that is no JSON."""
         now = {name: self._now(slot, _lifecycle(slot)) for name, slot in self._slots.items() if _is_sound(slot)}
         if self._begun:
             operations = [operation for name, kept in now.items() for operation in self._changes(name, kept)]
+            operations = [*self._changed_graph, *operations]
         else:
             layers = {name: self._layer(name, now.get(name)) for name in self._slots}
-            operations = [put((), {"format": FORMAT, "v": VERSION, "graph": self._graph, "layers": layers})]
+            head = {"format": FORMAT, "v": VERSION, "graph": self._graph, "order": list(self._nodes)}
+            operations = [put((), {**head, "layers": layers})]
         await self._session.change(operations)
-        self._begun = True
+        self._begun, self._changed_graph = True, []
         self._kept |= now
 
     def _now(self, slot: LayerRunSlot, lifecycle: str) -> _Kept:
@@ -100,11 +114,12 @@ class LayersKeeper:
 
     def _layer(self, name: str, now: _Kept | None) -> dict[str, Any]:
         """A layer as it is, or as it was valid last."""
+        node = self._nodes[name]
+        kind, version = type_of(node), state_version_of(node)
         if now is None:
-            valid = self._slots[name].kept_state
-            return {"type": type_of(self._nodes[name]), "lifecycle": LifecycleState.SUSPENDED, "state": valid}
+            return written_layer(kind, version, LifecycleState.SUSPENDED, self._slots[name].kept_state)
         lists = {of: self._dumped(name, of, 0) for of in now.lists}
-        return {"type": type_of(self._nodes[name]), "lifecycle": now.lifecycle, "state": {**now.small, **lists}}
+        return written_layer(kind, version, now.lifecycle, {**now.small, **lists})
 
 
 _adapters: dict[tuple[type[BaseModel], str], TypeAdapter[list[Any]]] = {}

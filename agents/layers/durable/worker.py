@@ -6,10 +6,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from dagbok.agents.layers.compositor import Compositor
+from dagbok.agents.layers.durable.disposing import dispose_of_session
+from dagbok.agents.layers.durable.failed import already_deleted, put_down_beside, refusal
 from dagbok.agents.layers.durable.keeping import LayersKeeper
-from dagbok.agents.layers.durable.written import snapshot_of_written
+from dagbok.agents.layers.durable.written import layers_of_session
+from dagbok.agents.layers.failing import own_snapshot_of
 from dagbok.agents.layers.models import LayerConfigInput
+from dagbok.agents.layers.preparing import check_configs
 from dagbok.agents.layers.run import CompositorRun
+from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules
 from dagbok.agents.workers.context import TaskContext
 from dagbok.agents.workers.definitions import Worker, worker
 from dagbok.agents.workers.terminal import Terminal
@@ -43,7 +48,10 @@ class LayeredWorker:
     suspended, unless the loop wants something else of `run`, and put down once more, also when the loop raises. What is
     cancelled from outside is left as it was last put down.
 
-    `configs`: by node, or a function that makes them of the task."""
+    `configs`: by node, or a function that makes them of the task. Those that are given by node are checked at once: the
+    errors are those of `preparing.prepare`. `resume`: how sessions of other layers, types and state versions are gone
+    on with; without rules they end the task. What the rules drop is deleted at least once: a process may die between a
+    delete hook and the log."""
 
     def __init__(
         self,
@@ -51,41 +59,60 @@ class LayeredWorker:
         loop: Loop,
         *,
         configs: Configs | Callable[[TaskContext], Configs] | None = None,
+        resume: ResumeRules = NO_RULES,
     ) -> None:
-        self._compositor, self._loop, self._configs = compositor, loop, configs
+        if configs is not None and not callable(configs):
+            check_configs(compositor.nodes, configs)
+        self._compositor, self._loop, self._configs, self._resume = compositor, loop, configs, resume
 
     def worker(self, key: str, *, concurrency: int | None = None) -> Worker:
         """The worker of `key`, to be registered like any other."""
         return worker(key, concurrency=concurrency)(self.work)
 
+    def disposer(self, key: str, *, concurrency: int | None = None) -> Worker:
+        """A worker of `key` for tasks that delete what others left suspended: such a task begins with the fork of a
+        session (`TaskSpec.session`, `Dagbok.fork`), runs the delete hooks and hands in `{"deleted": [name, …]}`.
+
+        An attempt that fails puts down what is left, and the next one tries that; no layer is deleted again whose hook
+        succeeded, unless a process died before the log had it."""
+        return worker(key, concurrency=concurrency)(self.dispose)
+
     async def work(self, task: TaskContext) -> Outcome:
         """One attempt. Raises what the loop, a hook or a resource raises; `Terminal` for a session of other layers."""
-        nodes, configs = self._compositor.nodes, self._configs
-        given = configs(task) if callable(configs) else configs
         written = task.session.load()
         try:
-            snapshot = None if written is None else snapshot_of_written(written, nodes)
+            found = None if written is None else layers_of_session(written)
         except Refused as refused:
             raise Terminal(refused.message) from refused
         keeper: LayersKeeper | None = None
+        entering = self._compositor.enter(configs=self._given(task), session_snapshot=found, resume=self._resume)
         try:
-            async with self._compositor.enter(configs=given, session_snapshot=snapshot) as run:
+            async with entering as run:
                 run.suspend_on_exit()
-                keeper = LayersKeeper(nodes, run.slots, task.session)
-                if written is not None:
-                    keeper.resumed(written)
+                keeper = LayersKeeper(self._compositor.nodes, run.slots, task.session)
+                if run.resumed_from is not None and keeper.resumed(written, run.resumed_from):
+                    await keeper.put_down()
                 outcome = await self._loop(LayeredAttempt(run, task, keeper))
         except Exception as error:
             if keeper is not None:
-                await _last(keeper, error)
+                await put_down_beside(error, keeper.put_down())
+            else:
+                await self._not_entered(task, written, error)
             raise
         await keeper.put_down()
         return outcome
 
+    async def dispose(self, task: TaskContext) -> Outcome:
+        """One attempt at deleting what the session of this task has suspended; see `disposer`."""
+        return await dispose_of_session(task, self._compositor, self._given(task), self._resume)
 
-async def _last(keeper: LayersKeeper, error: Exception) -> None:
-    """The error of the loop says more than that of keeping what it left."""
-    try:
-        await keeper.put_down()
-    except Exception as lost:
-        error.add_note(f"Also, the session of the task could not be put down: {lost}")
+    def _given(self, task: TaskContext) -> Configs | None:
+        return self._configs(task) if callable(self._configs) else self._configs
+
+    async def _not_entered(self, task: TaskContext, written: Mapping[str, Any] | None, error: Exception) -> None:
+        refused = refusal(error)
+        if refused is not None:
+            raise refused from error
+        left = own_snapshot_of(error)
+        if left is not None and written is not None:
+            await put_down_beside(error, task.session.change(already_deleted(written, left)))

@@ -1,19 +1,20 @@
 """How the session of layers is written in the session of a task.
 
-    {"format": "dagbok.layers", "v": 1, "graph": digest, "layers": {name: {"type", "lifecycle", "state"}}}
+    {"format": "dagbok.layers", "v": 1, "graph": digest, "order": [name, …],
+     "layers": {name: {"type", "lifecycle", "state", "state_version"}}}
 
-`type` is the type id of the layer, else the name of its class; `graph` the digest of names, types and dependencies.
+`type`, `graph` and `state_version` are those of snapshots (`snapshots/schema.py`); a version that is left out is 1, an
+order that is left out is not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dagbok.agents.layers.lifecycle import LifecycleState
-from dagbok.agents.layers.node import LayerNode
-from dagbok.agents.layers.schemas import CompositorSessionSnapshot, LayerSessionSnapshot
-from dagbok.events.canonical import digest
+from dagbok.agents.layers.snapshots.found import FoundLayer, FoundLayers
+from dagbok.agents.layers.snapshots.schema import Snapshot, new_snapshot_id
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 
@@ -21,45 +22,41 @@ FORMAT: Final = "dagbok.layers"
 VERSION: Final = 1
 
 
-def type_of(node: LayerNode) -> str:
-    """What a session names the type of a layer by."""
-    kind = node.provider.layer_type
-    return kind.type_id or kind.__qualname__
+def written_layer(kind: str, version: int, lifecycle: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    """A layer in a session."""
+    layer: dict[str, Any] = {"type": kind, "lifecycle": lifecycle, "state": state}
+    return layer if version == 1 else {**layer, "state_version": version}
 
 
-def graph_digest(nodes: Sequence[LayerNode]) -> str:
-    """Names a graph of layers."""
-    return digest([[node.name, type_of(node), dict(node.deps)] for node in nodes])
+def layers_of_session(value: Mapping[str, Any]) -> FoundLayers:
+    """What a compositor resumes from. A layer that was deleted is created anew.
 
-
-def snapshot_of_written(value: Mapping[str, Any], nodes: Sequence[LayerNode]) -> CompositorSessionSnapshot:
-    """What a compositor with these nodes resumes from. A layer that was deleted is created anew.
-
-    Raises `Refused`: `unsupported` for what a later version wrote, `config_mismatch` for a session of other layers."""
+    Raises `Refused` (`unsupported`) for what is no session of layers, or of a later version."""
     if value.get("format") != FORMAT or value.get("v") != VERSION:
         said = f"the session of this task is {value.get('format')!r} version {value.get('v')!r}, not of layers as here"
         raise Refused(Code.UNSUPPORTED, said)
-    layers = value["layers"]
-    wanted = {node.name: type_of(node) for node in nodes}
-    found = {name: layer["type"] for name, layer in layers.items()}
-    if wanted != found:
-        raise Refused(
-            Code.CONFIG_MISMATCH,
-            f"the session of this task is of other layers: {_difference(found, wanted)}",
-            advice="bring back the layers that it was put down with, or let another task do the work",
-        )
-    return CompositorSessionSnapshot(layers=[_layer(node.name, layers[node.name]) for node in nodes])
+    layers, order = value["layers"], value.get("order")
+    names = layers if order is None else [name for name in order if name in layers]
+    found = tuple(_layer(name, layers[name]) for name in names)
+    return FoundLayers(found, in_order=order is not None, graph=value.get("graph"))
 
 
-def _layer(name: str, written: Mapping[str, Any]) -> LayerSessionSnapshot:
-    if written["lifecycle"] == LifecycleState.CLOSED:
-        return LayerSessionSnapshot(name=name, lifecycle_state=LifecycleState.NEW, runtime_state={})
-    return LayerSessionSnapshot(name=name, lifecycle_state=written["lifecycle"], runtime_state=written["state"])
+def session_snapshot(value: Mapping[str, Any], digest: str | None = None) -> Snapshot:
+    """The layers in a session of a task (`Dagbok.session`) as a snapshot, to look at, to `diff` or to `dispose` of.
+
+    `digest` is that of the session: with it the snapshot has the same id each time, and a compositor goes on with it
+    once. Raises `Refused` (`unsupported`) for what is no session of layers, or of a later version."""
+    found = layers_of_session(value)
+    layers = tuple(each.snapshot(each.cleanly) for each in found.layers)
+    return Snapshot(id=digest or new_snapshot_id(), graph=found.graph, in_order=found.in_order, layers=layers)
 
 
-def _difference(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    said = [f"{name} is gone" for name in sorted(found.keys() - wanted.keys())]
-    said += [f"{name} is new" for name in sorted(wanted.keys() - found.keys())]
-    both = sorted(found.keys() & wanted.keys())
-    said += [f"{name} is {wanted[name]}, was {found[name]}" for name in both if found[name] != wanted[name]]
-    return ", ".join(said)
+def _layer(name: str, written: Mapping[str, Any]) -> FoundLayer:
+    closed = written["lifecycle"] == LifecycleState.CLOSED
+    return FoundLayer(
+        name=name,
+        type=written["type"],
+        state_version=written.get("state_version", 1),
+        lifecycle=LifecycleState.NEW if closed else LifecycleState(written["lifecycle"]),
+        state={} if closed else written["state"],
+    )

@@ -8,12 +8,14 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from dagbok.agents.layers.pydantic_ai.bridge import PydanticAIBridgeDeps, PydanticAIBridgeLayer
+from dagbok.agents.layers.pydantic_ai.calls import ToolCallRecord, tool_calls, tool_calls_of
 from dagbok.agents.layers.pydantic_ai.history import (
     PYDANTIC_AI_HISTORY_LAYER_TYPE_ID,
     PydanticAIHistoryConfig,
     PydanticAIHistoryLayer,
     PydanticAIHistoryState,
 )
+from dagbok.agents.layers.pydantic_ai.importing import import_snapshot
 from dagbok.agents.layers.pydantic_ai.output import (
     PYDANTIC_AI_OUTPUT_LAYER_TYPE_ID,
     PydanticAIOutputConfig,
@@ -34,6 +36,10 @@ __all__ = [
     "PydanticAIHistoryState",
     "PydanticAIOutputConfig",
     "PydanticAIOutputLayer",
+    "ToolCallRecord",
     "estimated_tokens",
+    "import_snapshot",
     "keep_steps",
+    "tool_calls",
+    "tool_calls_of",
 ]

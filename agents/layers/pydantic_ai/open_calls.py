@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import Final
 
@@ -39,21 +39,26 @@ def open_at_end(messages: Sequence[ModelMessage]) -> ModelRequest | None:
     return None
 
 
-def closed(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """The messages with every open call answered, right behind the response that it is of."""
+def closed(messages: Sequence[ModelMessage], tool_names: Collection[str] | None = None) -> list[ModelMessage]:
+    """The messages with every open call answered, right behind the response that it is of; with `tool_names`, only
+    calls of these tools."""
     found: list[ModelMessage] = []
     for index, message in enumerate(messages):
         found.append(message)
         if isinstance(message, ModelResponse) and any(isinstance(part, ToolCallPart) for part in message.parts):
             behind = takewhile(lambda each: isinstance(each, ModelRequest), messages[index + 1 :])
-            closing = _closing(message, list(behind))
+            closing = _closing(message, list(behind), tool_names)
             found += [closing] if closing is not None else []
     return found
 
 
-def _closing(response: ModelResponse, behind: Sequence[ModelMessage]) -> ModelRequest | None:
+def _closing(
+    response: ModelResponse, behind: Sequence[ModelMessage], tool_names: Collection[str] | None = None
+) -> ModelRequest | None:
     answered = {call for message in behind for call in answered_by(message)}
     calls = [part for part in response.parts if isinstance(part, ToolCallPart) and part.tool_call_id not in answered]
+    if tool_names is not None:
+        calls = [part for part in calls if part.tool_name in tool_names]
     return ModelRequest(parts=[_interrupted(call, response) for call in calls]) if calls else None
 
 

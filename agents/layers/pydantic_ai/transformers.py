@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -20,9 +18,6 @@ from dagbok.agents.layers.tags import (
     PlainToolType,
 )
 from dagbok.agents.layers.transformers import CompositorTransformerKwargs
-
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What every provider takes as the name of a tool."""
 
 
 def prompts(items: Sequence[AllPromptTypes]) -> list[SystemPromptFunc[Any]]:
@@ -43,18 +38,8 @@ def user_prompts(items: Sequence[AllUserPromptTypes]) -> list[UserContent]:
 
 
 def tools(items: Sequence[AllToolTypes]) -> list[Tool[Any]]:
-    """Tools, in their order.
-
-    Raises:
-        ValueError: A name is given twice, or is none that every provider takes. All such names are told.
-    """
-    made = [Tool(item.value) if isinstance(item, PlainToolType) else item.value for item in items]
-    counted = Counter(tool.name for tool in made)
-    twice = [f"{name!r} is given {times} times" for name, times in counted.items() if times > 1]
-    refused = [f"{name!r} is not 1 to 64 letters, digits, _ and -" for name in counted if not NAME.fullmatch(name)]
-    if twice or refused:
-        raise ValueError(f"Tools cannot be named so: {'; '.join(twice + refused)}")
-    return made
+    """Tools, in their order."""
+    return [Tool(item.value) if isinstance(item, PlainToolType) else item.value for item in items]
 
 
 PYDANTIC_AI_TRANSFORMERS: Final[CompositorTransformerKwargs] = {

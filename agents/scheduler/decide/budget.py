@@ -105,10 +105,12 @@ def artifact_breach(run: RunState, artifacts: tuple[ArtifactItem, ...]) -> str |
     limits = run.limits
     for item in artifacts:
         if item.size_bytes > limits.max_artifact_bytes:
-            return f"artifact {item.name!r} has {item.size_bytes} bytes, at most {limits.max_artifact_bytes}"
+            most = f"at most {limits.max_artifact_bytes} (max_artifact_bytes)"
+            return f"artifact {item.name!r} has {item.size_bytes} bytes, {most}"
     total = run.artifact_bytes + sum([item.size_bytes for item in artifacts])
     if limits.max_total_artifact_bytes is not None and total > limits.max_total_artifact_bytes:
-        return f"the artifacts of the run come to {total} bytes, at most {limits.max_total_artifact_bytes}"
+        most = f"at most {limits.max_total_artifact_bytes} (max_total_artifact_bytes)"
+        return f"the artifacts of the run come to {total} bytes, {most}"
     return None
 
 

@@ -79,12 +79,12 @@ class TaskSession:
         Raises `InvalidInput` for what is no JSON value, `Refused` when the attempt is over, `Terminal` when the run
         takes no more bytes. A save that is cancelled goes on beside; the next one waits for it."""
         after = orjson.loads(canonical(value, "what a session keeps"))
-        await asyncio.shield(asyncio.ensure_future(self._one_write(lambda before: _to(before, after))))
+        await self._beside(lambda before: _to(before, after))
 
     async def change(self, operations: Sequence[Operation]) -> None:
         """Put down changes of what there is (`operations.put`, `operations.add` …): costs what is new, however much
         there is. Raises what `save` raises, and `InvalidInput` for a path that leads nowhere."""
-        await asyncio.shield(asyncio.ensure_future(self._one_write(lambda before: operations)))
+        await self._beside(lambda before: operations)
 
     def save_blocking(self, value: object) -> None:
         """`save` for functions that are not async: from their thread."""
@@ -96,6 +96,11 @@ class TaskSession:
     def belongs_to(self, loop: asyncio.AbstractEventLoop) -> None:
         """The loop on which the attempt runs."""
         self._loop = loop
+
+    async def _beside(self, changes: Callable[[Any], Sequence[Operation]]) -> None:
+        writing = asyncio.ensure_future(self._one_write(changes))
+        writing.add_done_callback(_seen)
+        await asyncio.shield(writing)
 
     def _known(self) -> list[tuple[Operation, ...]]:
         if self._parts is None:
@@ -126,6 +131,12 @@ class TaskSession:
         self._turn += 1
         self._digest = session_digest(self._digest, keep, sha256_hex(data))
         parts[keep:], self._sizes[keep:] = [behind], [len(data)]
+
+
+def _seen(writing: asyncio.Future[None]) -> None:
+    """An attempt that is over waits for no write any more: that it was refused is no error of the loop."""
+    if not writing.cancelled():
+        writing.exception()
 
 
 def _to(before: Any, after: Any) -> Sequence[Operation]:

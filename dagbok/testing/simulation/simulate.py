@@ -17,7 +17,7 @@ from dagbok.events.errors import InvalidInput
 from dagbok.events.run import values
 from dagbok.events.run.values import FailurePolicy
 from dagbok.events.specs import TaskSpec
-from dagbok.starting import check_pinned, registry_of, task_list
+from dagbok.starting import check_start, registry_of, task_list
 from dagbok.testing.simulation.faults import Faults
 from dagbok.testing.simulation.given import Check, GivenWorkload
 from dagbok.testing.simulation.history import shown
@@ -99,7 +99,7 @@ def simulate(
     arguments.typed("seeds", seeds, Iterable)
     if faults is not None:
         arguments.typed("faults", faults, Faults)
-    check_pinned(failure_policy, max_depth, max_decompositions)
+    check_start(failure_policy, max_depth, max_decompositions)
     registry = registry_of(definitions)
     check_named(wanted, registry)
     workload = GivenWorkload(

@@ -88,4 +88,5 @@ _HANDLERS: dict[type[e.Event], Callable[[RunMemory, Any, At], None] | None] = {
     e.TaskCancelled: outcomes.task_cancelled,
     e.CommandRefused: None,
     e.CommandRepeated: None,
+    e.CommandsLost: None,
 }
