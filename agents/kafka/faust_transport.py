@@ -16,7 +16,7 @@ the partition over from a process that died is not given it.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import aiokafka
 import faust
@@ -27,6 +27,10 @@ from faust.types.tuples import ConsumerMessage
 from mode.threads import QueueServiceThread
 
 from dagbok.events.log import kafka_client
+
+FETCH_WAIT_MS: Final = 200
+"""How long a broker holds a fetch back when nothing is there. A fetch that begins while records of a partition wait to
+be handed out leaves that partition out, and what comes there then waits for the end of the fetch."""
 
 
 class _Thread(AIOKafkaConsumerThread):
@@ -39,6 +43,11 @@ class _Thread(AIOKafkaConsumerThread):
 
     def close(self) -> None:
         """Nothing: called only at the end, and `on_thread_stop` does it."""
+
+    def _create_worker_consumer(self, transport: Transport) -> aiokafka.AIOKafkaConsumer:
+        consumer = super()._create_worker_consumer(transport)
+        consumer._fetch_max_wait_ms = FETCH_WAIT_MS
+        return consumer
 
     async def _fetch_records(
         self,

@@ -66,6 +66,11 @@ class Holdings:
     def __contains__(self, key: AttemptKey) -> bool:
         return key in self._held
 
+    def is_claimed(self, key: AttemptKey) -> bool:
+        """Whether this process holds the attempt, and the log says so."""
+        held = self._held.get(key)
+        return held is not None and held.claimed
+
     def next_id(self) -> str:
         """A fresh command id: 64 random bits of the process and a number."""
         self._ids += 1

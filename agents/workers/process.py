@@ -120,8 +120,11 @@ class WorkerProcess:
 
     def _deliver(self, dispatch: Dispatch) -> None:
         """From here on this process knows the attempt: it waits in its lane, and then it is held. Until it is over,
-        nothing that comes of it again is run."""
-        if attempt_of(dispatch) in self._holdings:
+        nothing that comes of it again is run; and what comes again of one that is claimed, which may run for hours, the
+        queue need not keep."""
+        if (key := attempt_of(dispatch)) in self._holdings:
+            if self._holdings.is_claimed(key):
+                self._settled(dispatch)
             return
         lane = self._lanes.get((dispatch.kind, dispatch.key)) or self._open_lane(dispatch.kind, dispatch.key)
         if lane is None or not self._is_bound_to(dispatch):

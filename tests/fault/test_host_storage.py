@@ -64,7 +64,8 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     for module, name in ((owner, "DOUBT_PAUSE_S"), (outbox, "RETRY_PAUSE_S"), (clockwork, "RETRY_PAUSE_S")):
         monkeypatch.setattr(module, name, 0.01)
     monkeypatch.setattr(undertaker, "LOOK_EVERY_S", 0.05)
-    monkeypatch.setattr(outbox.Outbox.__init__, "__kwdefaults__", {"repeat_after_s": 0.4})
+    defaults = outbox.Outbox.__init__.__kwdefaults__ or {}
+    monkeypatch.setattr(outbox.Outbox.__init__, "__kwdefaults__", {**defaults, "repeat_after_s": 0.4})
     yield disk
     disk.chance, disk.full = 0.0, False
 

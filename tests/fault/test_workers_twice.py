@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from dagbok import Candidate, Dagbok, Outcome, TaskContext, verifier, worker
-from dagbok.agents.queue import Lane, MemoryQueue
+from dagbok.agents.queue import AttemptKey, Lane, MemoryQueue
+from dagbok.agents.queue.port import Taker
 from dagbok.agents.workers.definitions import Registry
 from dagbok.agents.workers.process import WorkerProcess
 from dagbok.events.envelope import Dispatch
@@ -86,6 +87,77 @@ async def two_processes(folder: Path, registry: Registry) -> AsyncIterator[Dagbo
             yield dagbok
         finally:
             await second.stop(5.0)
+
+
+class Handing(MemoryQueue):
+    """A queue between processes that hands out by itself. `said`: attempts that it was told to be settled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[AttemptKey] = []
+        self.moved = asyncio.Event()
+
+    def serve(self, lane: Lane, taker: Taker) -> None:
+        return
+
+    def freed(self, lane: Lane) -> None:
+        return
+
+    def settled(self, lane: Lane, key: AttemptKey) -> None:
+        self.said.append(key)
+        self.moved.set()
+
+    def leave(self, lane: Lane) -> None:
+        return
+
+    async def settled_times(self, count: int) -> None:
+        """Wait until it was told so often."""
+        while len(self.said) < count:
+            self.moved.clear()
+            await self.moved.wait()
+
+
+async def test_what_comes_again_of_an_attempt_that_is_claimed_and_runs_is_settled_at_once(tmp_path: Path) -> None:
+    """As after a change of a group on Kafka: a queue that waited for its end would keep all that came behind it."""
+    work = Work()
+
+    @worker("long")
+    async def long(task: TaskContext) -> Outcome:
+        return Outcome.candidate(await work.begin("work"))
+
+    registry, queue, sent = Registry(), Handing(), list[tuple[Lane, Sequence[Dispatch]]]()
+    registry.add(long)
+    async with hosted(tmp_path) as dagbok:
+        host = dagbok.host
+        # By its name, since it is not gone as long as the host lives.
+        name, put, reply = host.member.process, host.queue.put, host.queue.reply
+
+        def other(lane: Lane, dispatches: Sequence[Dispatch]) -> None:
+            if lane[0] == "work":
+                sent.append((lane, dispatches))
+                queue.put(lane, dispatches)
+            else:
+                put(lane, dispatches)
+
+        def replied(address: str, replies: Sequence[object]) -> None:
+            for heard in (queue.reply, reply):
+                heard(address, replies)  # type: ignore[arg-type]
+
+        host.queue.put = other  # type: ignore[method-assign]
+        host.queue.reply = replied  # type: ignore[method-assign]
+        second = WorkerProcess(
+            registry, queue, host.log, host.reader, process=name, clock=system_ms, now_s=time.monotonic
+        )
+        second.start(["default"])
+        run = await dagbok.start(spec("long", id="only"))
+        await work.until("work", 1)
+        await queue.settled_times(1)
+        queue.put(*sent[0])
+        await queue.settled_times(2)
+        work.go_on["work"].set()
+        assert (await dagbok.wait(run)).succeeded
+        assert work.began["work"] == 1
+        await second.stop(5.0)
 
 
 async def test_of_an_attempt_that_ran_twice_one_result_counts(tmp_path: Path) -> None:

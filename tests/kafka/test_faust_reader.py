@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from aiokafka.protocol.fetch import FetchRequest
 
 from dagbok.agents.kafka.pool import LaneReader
 from tests.contract.queue_sites import LANE, collect, dispatch, serve, until
@@ -76,3 +77,25 @@ async def test_a_reader_that_a_rebalance_catches_at_its_end_leaves_no_connection
         connections = list(app.consumer._thread._consumer._client._conns.values())
         assert connections
     assert not [connection for connection in connections if connection.connected()]
+
+
+async def test_no_fetch_waits_for_long_at_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that begins while records of a partition wait to be handed out leaves the partition out; what comes there
+    next waits for its end. Faust's own fetches take up to 1.5 s."""
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    async with queue_of(prefix, "first") as first:
+        serve(first)
+        reader = first.readers[LANE]
+        await until(lambda: bool(reader.partitions))
+        client = vars(reader)["_app"].consumer._thread._consumer._client
+        send, waits = client.send, list[int]()
+
+        async def send_and_note(node: int, request: object, **named: Any) -> Any:
+            if isinstance(request, FetchRequest):
+                waits.append(vars(request)["_max_wait_ms"])
+            return await send(node, request, **named)
+
+        monkeypatch.setattr(client, "send", send_and_note)
+        await until(lambda: len(waits) > 1)
+    assert max(waits) <= 200
