@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from pydantic import model_validator
@@ -22,6 +22,10 @@ OPERATORS: Final[dict[str, Comparison]] = {
     "above": "gt",
     "at_least": "ge",
 }
+
+
+_NOT_GIVEN: Final[str] = cast("str", object())
+"""A condition that is read from data may lack anything: that is told like any other mistake in it."""
 
 
 class When(Written, title=TITLE + "When"):
@@ -49,9 +53,12 @@ class When(Written, title=TITLE + "When"):
     above: float | int | None = None
     at_least: float | int | None = None
 
-    def __init__(self, task: str, output: str, **comparison: Any) -> None:
-        """See the class: the comparisons are named."""
-        super().__init__(**{"task": task, "output": output, **comparison})
+    def __init__(self, task: str = _NOT_GIVEN, output: str = _NOT_GIVEN, /, **named: Any) -> None:
+        """See the class: the comparisons are named. Raises pydantic's ValidationError, also for what is missing."""
+        given = {name: value for name, value in (("task", task), ("output", output)) if value is not _NOT_GIVEN}
+        if twice := named.keys() & given.keys():
+            raise TypeError(f"{', '.join(sorted(twice))} is given twice")
+        super().__init__(**named, **given)
 
     @model_validator(mode="after")
     def _compares_once(self) -> When:

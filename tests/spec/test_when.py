@@ -54,3 +54,9 @@ def test_a_condition_can_be_read_from_json() -> None:
 def test_exactly_one_comparison_is_named(comparison: dict[str, Json]) -> None:
     with pytest.raises((ValidationError, InvalidInput)):
         When("review", "decision", **comparison)
+
+
+@pytest.mark.parametrize("written", [{}, {"task": "t"}, {"self": 1}, {"task": "t", "output": "o", "equals": 1, "x": 2}])
+def test_a_condition_from_data_that_lacks_something_is_told_like_any_mistake(written: dict[str, Json]) -> None:
+    with pytest.raises(ValidationError):
+        TaskSpec.model_validate({"goal": "g", "worker": "w", "verifier": "v", "depends_on": [written]})
