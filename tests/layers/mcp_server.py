@@ -83,6 +83,7 @@ async def over_http() -> None:
 
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
+        listening.listen()  # before anybody knows the port
         print(listening.getsockname()[1], flush=True)  # noqa: T201 - the test reads it
         await uvicorn.Server(uvicorn.Config(seeing, log_level="error")).serve(sockets=[listening])
 
