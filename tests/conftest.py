@@ -1,4 +1,4 @@
-"""What tests of several folders share: the places for tables, in each database that dagbok serves."""
+"""What tests of several folders share: places for tables, in each database that dagbok serves, and where spans go."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.servers.postgres import open_postgres
+from tests.support.otlp import Receiver, environment, receiving
 from tests.support.places import POSTGRESQL, SITES, Place, PostgresPlace, Site, postgres_place, sqlite_place
 
 
@@ -39,3 +40,12 @@ def in_postgres(postgres_url: str) -> Iterator[PostgresPlace]:
     """A fresh place in PostgreSQL, for what holds there alone."""
     with postgres_place(postgres_url) as fresh:
         yield fresh
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    """Tracing is on, here and in processes that are started, and comes here."""
+    with receiving() as receiver:
+        for name, value in environment(receiver).items():
+            monkeypatch.setenv(name, value)
+        yield receiver

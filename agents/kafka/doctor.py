@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaProducer
 from dagbok.agents.doctor import standstill
 from dagbok.agents.doctor.finding import Finding, State, plural
 from dagbok.agents.doctor.look import Look
+from dagbok.agents.kafka.known import stands_of_tables
 from dagbok.agents.kafka.looking import look_at_all
 from dagbok.agents.kafka.names import lane_group, lane_topic, projector_group, replies_topic, scheduler_group
 from dagbok.agents.kafka.offsets import Offsets
@@ -33,9 +34,7 @@ from dagbok.events.log.kafka_topics import check as differences
 from dagbok.events.log.kafka_topics import declared
 from dagbok.events.log.port import COMMANDS, EVENTS
 from dagbok.events.rule import Position
-from dagbok.projections.queries import Queries
 from dagbok.projections.reading import check_stand
-from dagbok.projections.store import Tables
 
 PROGRAMS: Final = ("dagbok", "aiokafka", "faust-streaming")
 CLOCK_MS: Final = 1_000
@@ -206,7 +205,7 @@ class _Examination:
         if self._database is None:
             told = "no database is named: nothing is known of the tables"
             return [Finding("projector", "ok", told, "--database, or DAGBOK_DATABASE", {"members": members})]
-        stands = await asyncio.to_thread(_positions, self._database, self._log.partitions)
+        stands = await asyncio.to_thread(stands_of_tables, self._database, range(self._log.partitions))
         ends = [(await self._log.bounds(EVENTS, number)).end for number in range(self._log.partitions)]
         behind = [max(0, end - stand.next_offset) for end, stand in zip(ends, stands, strict=True)]
         found = _role("projector", members, behind, "records are not in the tables", "start one: dagbok projector")
@@ -220,14 +219,6 @@ class _Examination:
             told = f"halts at partition {number}: {error.message} ({error.code})"
             return Finding("projector", "failed", told, error.advice, about={"partition": number})
         return None
-
-
-def _positions(database: str, partitions: int) -> Sequence[Position]:
-    tables = Tables.connect(database)
-    try:
-        return [Queries(tables).position(number) for number in range(partitions)]
-    finally:
-        tables.close()
 
 
 def _role(what: str, members: int, behind: Sequence[int], told: str, advice: str, *, waiting: int = 0) -> Finding:

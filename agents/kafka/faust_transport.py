@@ -40,7 +40,6 @@ class _Thread(AIOKafkaConsumerThread):
         if self._consumer is not None:
             await kafka_client.close_consumer(cast(kafka_client.Consumer, self._consumer))
 
-
     def close(self) -> None:
         """Nothing: called only at the end, and `on_thread_stop` does it."""
 

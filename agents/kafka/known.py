@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dagbok.agents.kafka.slots import KafkaSlots
 from dagbok.events.log.kafka_settings import KafkaSettings
@@ -17,7 +17,20 @@ from dagbok.projections.store import Tables
 async def known_positions(settings: KafkaSettings, partition: int, database: str | None) -> Sequence[Position]:
     """Of the snapshots of every version of the fold, and of the tables when there is a `database`. Raises what reading
     them raises."""
-    return [*await _of_snapshots(settings, partition), *await asyncio.to_thread(_of_tables, database, partition)]
+    of_snapshots = await _of_snapshots(settings, partition)
+    if database is None:
+        return of_snapshots
+    return [*of_snapshots, *await asyncio.to_thread(stands_of_tables, database, [partition])]
+
+
+def stands_of_tables(database: str, partitions: Iterable[int]) -> Sequence[Position]:
+    """Of the tables, by partition. Blocks. Raises what reading them raises."""
+    tables = Tables.connect(database)
+    try:
+        queries = Queries(tables)
+        return [queries.position(number) for number in partitions]
+    finally:
+        tables.close()
 
 
 async def _of_snapshots(settings: KafkaSettings, partition: int) -> list[Position]:
@@ -26,14 +39,4 @@ async def _of_snapshots(settings: KafkaSettings, partition: int) -> list[Positio
         manifests = map(decode_manifest, await asyncio.to_thread(KafkaSlots(settings, partition, thread).read))
         return [each.position for each in manifests if each is not None and each.partition == partition]
     finally:
-        await thread.close(asyncio.sleep(0))
-
-
-def _of_tables(database: str | None, partition: int) -> list[Position]:
-    if database is None:
-        return []
-    tables = Tables.connect(database)
-    try:
-        return [Queries(tables).position(partition)]
-    finally:
-        tables.close()
+        await thread.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from dagbok.agents.doctor.keeper import ReadSlots
@@ -26,7 +25,7 @@ async def look_at_all(settings: KafkaSettings, log: Log, artifacts: str | None, 
             for number in range(log.partitions)
         ]
     finally:
-        await thread.close(asyncio.sleep(0))
+        await thread.close()
 
 
 def _keeper(settings: KafkaSettings, log: Log, partition: int, artifacts: str | None, thread: LoopThread) -> Keeper:

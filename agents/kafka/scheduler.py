@@ -81,7 +81,7 @@ class Scheduler:
         try:
             await self.group.run()
         finally:
-            await self._thread.close(asyncio.sleep(0))
+            await self._thread.close()
 
     def deciding(self, partition: int) -> Deciding | None:
         """What decides for a partition here; none when that is not this process, or it folds still."""

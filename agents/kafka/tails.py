@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 from dagbok.agents.hosting.history import LogHistory
@@ -43,7 +42,7 @@ class Tails:
 
     async def close(self) -> None:
         """End the reading of manifests; `services` ends the rest."""
-        await self._thread.close(asyncio.sleep(0))
+        await self._thread.close()
 
     def _source(self, partition: int) -> Source:
         slots = KafkaSlots(self._settings, partition, self._thread)

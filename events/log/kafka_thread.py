@@ -32,12 +32,13 @@ class LoopThread:
             asked = asyncio.run_coroutine_threadsafe(self._ask(work), self._started())
         return asked.result()
 
-    async def close(self, last: Coroutine[object, object, None]) -> None:
+    async def close(self, last: Coroutine[object, object, None] | None = None) -> None:
         """End what is being done for others, do `last` in the thread, if there is one, and end it."""
         with self._starting:
             self._ended, loop, thread = True, self._loop, self._thread
         if loop is None or thread is None:
-            last.close()
+            if last is not None:
+                last.close()
             return
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._end(last), loop))
         loop.call_soon_threadsafe(loop.stop)
@@ -52,12 +53,13 @@ class LoopThread:
         finally:
             self._asked.discard(asked)
 
-    async def _end(self, last: Coroutine[object, object, None]) -> None:
+    async def _end(self, last: Coroutine[object, object, None] | None) -> None:
         asked = tuple(self._asked)
         for task in asked:
             task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
-        await last
+        if last is not None:
+            await last
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,21 +13,12 @@ from dagbok.agents import faultpoints
 from dagbok.agents.tracing.stored import stored_spans
 from dagbok.events.ids import run_id
 from dagbok.events.log.sqlite import SqliteLog
-from tests.support.otlp import Receiver, environment, receiving
+from tests.support.otlp import Receiver
 from tests.support.scale import scale
 from tests.support.traces import check_trace
 from tests.support.victims import run_victim, start_victim
 
 RUN = run_id("local", "default", "victim")
-
-
-@pytest.fixture
-def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    """Where the victims send their spans."""
-    with receiving() as receiver:
-        for name, value in environment(receiver).items():
-            monkeypatch.setenv(name, value)
-        yield receiver
 
 
 async def test_one_process_sends_every_span_of_the_run_once(tmp_path: Path, receiver: Receiver) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
@@ -23,16 +24,26 @@ from tests.servers.kafka_session import session_kafka
 NUMBERS = list(range(1, 7))
 
 
+async def take_all(owner: KafkaQueue, first: KafkaQueue) -> None:
+    """What `owner` puts is taken by `first`."""
+    serve(first)
+    owner.put(LANE, [dispatch(number) for number in NUMBERS])
+    assert await collect(first, len(NUMBERS)) == NUMBERS
+
+
+def settle(queue: KafkaQueue, numbers: Sequence[int]) -> None:
+    """These are done with."""
+    for number in numbers:
+        queue.settled(LANE, attempt_of(dispatch(number)))
+
+
 async def test_what_a_process_took_and_did_not_settle_goes_to_another() -> None:
     prefix = new_prefix()
     await make_topics(prefix, "default")
     async with queue_of(prefix, "owner") as owner:
         async with queue_of(prefix, "first") as first:
-            serve(first)
-            owner.put(LANE, [dispatch(number) for number in NUMBERS])
-            assert await collect(first, len(NUMBERS)) == NUMBERS
-            for number in NUMBERS[:4]:
-                first.settled(LANE, attempt_of(dispatch(number)))
+            await take_all(owner, first)
+            settle(first, NUMBERS[:4])
         async with queue_of(prefix, "second") as second:
             serve(second)
             assert await collect(second, 2) == NUMBERS[4:]
@@ -44,14 +55,10 @@ async def test_also_when_all_that_was_put_after_it_is_settled(before: int) -> No
     await make_topics(prefix, "default")
     async with queue_of(prefix, "owner") as owner:
         async with queue_of(prefix, "first") as first:
-            serve(first)
-            owner.put(LANE, [dispatch(number) for number in NUMBERS])
-            assert await collect(first, len(NUMBERS)) == NUMBERS
-            for number in NUMBERS[:before]:
-                first.settled(LANE, attempt_of(dispatch(number)))
+            await take_all(owner, first)
+            settle(first, NUMBERS[:before])
             await acknowledged(prefix, before)
-            for number in NUMBERS[before + 1 :]:
-                first.settled(LANE, attempt_of(dispatch(number)))
+            settle(first, NUMBERS[before + 1 :])
         async with queue_of(prefix, "second") as second:
             serve(second)
             assert NUMBERS[before] in await collect(second, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,17 +22,8 @@ from dagbok.events.traceparent import TRACEPARENT, Parent, read_traceparent
 from tests.contract.queue_sites import LANE, dispatch, serve
 from tests.kafka.queue_site import make_topics, new_prefix, queue_of
 from tests.support.hosts import TIMEOUT_S, spec, yes
-from tests.support.otlp import Receiver, environment, receiving
+from tests.support.otlp import Receiver
 from tests.support.traces import check_trace
-
-
-@pytest.fixture
-def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    """Tracing is on, and comes here."""
-    with receiving() as receiver:
-        for name, value in environment(receiver).items():
-            monkeypatch.setenv(name, value)
-        yield receiver
 
 
 async def read(settings: KafkaSettings, topic: str) -> list[tuple[bytes, str]]:

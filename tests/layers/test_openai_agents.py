@@ -36,6 +36,7 @@ from dagbok.agents.layers.openai_agents.items import INTERRUPTED, closed, turn_s
 from dagbok.agents.layers.pydantic_ai import PYDANTIC_AI_TRANSFORMERS
 from dagbok.events.run.events import AttemptFailed
 from dagbok.testing import context
+from tests.layers.cut_attempts import left_when_cut
 from tests.support.hosts import events_of, hosted
 from tests.support.openai_agents_model import AnsweringModel, Asked, Call
 
@@ -220,12 +221,7 @@ async def test_a_call_in_which_an_attempt_was_killed_is_shown_as_interrupted() -
         return Outcome.candidate(result.final_output)
 
     worker, task = LayeredWorker(plan(look), loop), context()
-    working = asyncio.ensure_future(worker.work(task))
-    await running.wait()
-    left = task.session.load()
-    working.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await working
+    left = await left_when_cut(worker, task, running)
     kept = left["layers"]["history"]["state"]["items"]
     assert kept == [{"content": "look around", "role": "user"}]
     # This version keeps a call together with its output; one that keeps calls at once leaves an open one behind.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
@@ -26,6 +25,7 @@ from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker, Loop
 from dagbok.agents.layers.pydantic_ai import PYDANTIC_AI_TRANSFORMERS, PydanticAIHistoryLayer, keep_steps
 from dagbok.events.run.events import AttemptFailed
 from dagbok.testing import context
+from tests.layers.cut_attempts import left_when_cut
 from tests.support.hosts import events_of, hosted
 from tests.support.session_store import Store
 
@@ -100,12 +100,7 @@ async def test_an_attempt_that_is_killed_in_a_tool_leaves_its_call_to_be_closed(
             return Outcome.candidate((await keep_steps(steps, history, attempt.put_down)).output)
 
     worker, task = LayeredWorker(compositor(), loop, configs=CONFIGS), context()
-    working = asyncio.ensure_future(worker.work(task))
-    await running.wait()
-    left = task.session.load()
-    working.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await working
+    left = await left_when_cut(worker, task, running)
     assert [message["kind"] for message in left["layers"]["history"]["state"]["messages"]] == ["request", "response"]
     later = context(session=left)
     outcome = await worker.work(later)

@@ -24,19 +24,10 @@ from dagbok.events.errors import InvalidInput
 from dagbok.events.ids import run_id
 from dagbok.events.log.port import COMMANDS, EVENTS
 from tests.support.hosts import hosted, spec
-from tests.support.otlp import Arrived, Receiver, environment, receiving
+from tests.support.otlp import Arrived, Receiver
 from tests.support.traces import check_trace
 
 CHILDREN = 5
-
-
-@pytest.fixture
-def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    """Tracing is on, and comes here."""
-    with receiving() as receiver:
-        for name, value in environment(receiver).items():
-            monkeypatch.setenv(name, value)
-        yield receiver
 
 
 @pytest.fixture

@@ -61,10 +61,9 @@ class LayersKeeper:
         for name, slot in self._slots.items():
             if name not in as_it_was or written["layers"][name]["lifecycle"] == LifecycleState.CLOSED:
                 continue
-            was = written["layers"][name]["state"]
-            small = {of: value for of, value in was.items() if of not in _growing(slot)}
-            filled = unread.get(name, {})
-            lists = {of: self._as_resumed(name, of, was, filled.get(of)) for of in _growing(slot)}
+            was, growing, filled = written["layers"][name]["state"], _growing(slot), unread.get(name, {})
+            small = {of: value for of, value in was.items() if of not in growing}
+            lists = {of: self._as_resumed(name, of, was, filled.get(of)) for of in growing}
             self._kept[name] = _Kept(LifecycleState.SUSPENDED, small, lists)
         return changed
 

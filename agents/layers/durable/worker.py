@@ -91,7 +91,7 @@ class LayeredWorker:
             async with entering as run:
                 run.suspend_on_exit()
                 keeper = LayersKeeper(self._compositor.nodes, run.slots, task.session)
-                if run.resumed_from is not None and keeper.resumed(written, unread, run.resumed_from):
+                if (diff := run.resumed_from) is not None and keeper.resumed(written, unread, diff):
                     await keeper.put_down()
                 outcome = await self._loop(LayeredAttempt(run, task, keeper))
         except Exception as error:

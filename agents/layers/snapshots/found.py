@@ -6,11 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from msgspec import Raw
-from pydantic import JsonValue
-from pydantic_core import from_json
-
-from dagbok.agents.layers.kept_state import StateJson, UnreadLists
+from dagbok.agents.layers.kept_state import StateJson, UnreadLists, json_of
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.schemas import CompositorSessionSnapshot, CompositorSessionSnapshotValue, read_versioned
 from dagbok.agents.layers.snapshots.reading import own_snapshot
@@ -38,7 +34,7 @@ class FoundLayer:
             state_version=self.state_version,
             lifecycle=self.lifecycle,
             cleanly=cleanly,
-            state={**self.state, **{name: list(map(_read, items)) for name, items in (self.unread or {}).items()}},
+            state={**self.state, **{name: list(map(json_of, items)) for name, items in (self.unread or {}).items()}},
         )
 
 
@@ -81,8 +77,3 @@ def found_layers(value: AnySnapshotValue) -> FoundLayers:
 def _found(written: LayerSnapshot) -> FoundLayer:
     lifecycle, state = written.lifecycle, written.state
     return FoundLayer(written.name, written.type, written.state_version, lifecycle, state, written.cleanly)
-
-
-def _read(item: Raw) -> JsonValue:
-    found: JsonValue = from_json(bytes(item))
-    return found

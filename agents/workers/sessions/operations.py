@@ -108,7 +108,12 @@ def apply(value: Any, operations: Iterable[Operation], *, unread: bool = False) 
 
 def value_of(parts: Iterable[bytes]) -> Any:
     """The value that parts give, in their order. Raises what `decode_part` and `apply` raise."""
-    return read(built(map(decode_part, parts), unread=True))
+    return read(unread_value_of(parts))
+
+
+def unread_value_of(parts: Iterable[bytes]) -> Any:
+    """The same with lists that were added to as `Unread`."""
+    return built(map(decode_part, parts), unread=True)
 
 
 def built(parts: Iterable[Iterable[Operation]], *, unread: bool) -> Any:

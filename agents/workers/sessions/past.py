@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from dagbok.agents.workers.reader import ArtifactReader
-from dagbok.agents.workers.sessions.operations import built, decode_part, encode_part, whole
-from dagbok.agents.workers.sessions.unread import read
+from dagbok.agents.workers.sessions.operations import encode_part, unread_value_of, value_of, whole
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Input
@@ -54,22 +53,21 @@ def turn_of(task: str, turns: Mapping[int, Session], turn: int | None) -> Sessio
 def read_session(reader: ArtifactReader, scope: Scope, task: str, session: Session) -> Any:
     """What its worker had put down. Blocks. Raises `ArtifactDamaged`, `ArtifactNotFound`, or `InvalidInput` for parts
     of a later version."""
-    return read(_unread(reader, scope, task, session))
+    return value_of(_parts(reader, scope, task, session))
 
 
 def fork_session(reader: ArtifactReader, scope: Scope, run: str, task: str, session: Session) -> SessionFork:
     """The session in one part of its own in the store. Blocks. Raises what `read_session` raises, and
     `StorageFailed`."""
-    part = encode_part(whole(_unread(reader, scope, task, session)))
+    part = encode_part(whole(unread_value_of(_parts(reader, scope, task, session))))
     reader.put(scope, part)
     return SessionFork(
         run=run, task=task, turn=session.turn, digest=session.digest, sha256=sha256_hex(part), size_bytes=len(part)
     )
 
 
-def _unread(reader: ArtifactReader, scope: Scope, task: str, session: Session) -> Any:
-    parts = map(decode_part, map(partial(_read, reader, scope, task), session.parts))
-    return built(parts, unread=True)
+def _parts(reader: ArtifactReader, scope: Scope, task: str, session: Session) -> Iterable[bytes]:
+    return map(partial(_read, reader, scope, task), session.parts)
 
 
 def _seed(task: str, data: Mapping[str, Any]) -> SessionSeed | None:
