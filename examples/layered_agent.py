@@ -11,12 +11,12 @@ stand-in without a key or a network; `docs/agents.md` shows real ones.
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
 from dagbok import Candidate, Outcome, TaskContext, TaskSpec, Verdict, verifier
-from dagbok.agents.layers import Compositor, EmptyLayerConfig, LayerNode, NoLayerDeps, PlainLayer, PromptLayer
+from dagbok.agents.layers import Compositor, EmptyLayerConfig, Growing, LayerNode, NoLayerDeps, PlainLayer, PromptLayer
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker
 
 QUESTIONS = ("What is a swarm?", "Who scouts?", "How do they tell?", "Who decides?", "When do they fly?", "And then?")
@@ -50,16 +50,14 @@ class Turn(BaseModel):
 class History(BaseModel):
     """What was said so far."""
 
-    turns: list[Turn] = Field(default_factory=list)
+    turns: Growing[Turn] = Field(default_factory=Growing)
 
 
 class HistoryLayer(PlainLayer[NoLayerDeps, EmptyLayerConfig, History]):
-    """Remembers the conversation. Turns are only ever added, so putting one down costs what is new in it."""
-
-    growing: ClassVar[tuple[str, ...]] = ("turns",)
+    """Remembers the conversation. Putting a turn down costs what is new in it, however many there are."""
 
 
-async def model(prompts: list[str], history: list[Turn], question: str) -> str:
+async def model(prompts: list[str], history: Sequence[Turn], question: str) -> str:
     """A stand-in that shows what it was handed."""
     return f"{question.rstrip('?')}: asked behind {len(history)} turns, by someone who is told to {prompts[0]}"
 

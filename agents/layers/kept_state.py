@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import GenericAlias, MappingProxyType
-from typing import Any, Final, NamedTuple, get_args, get_origin
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import msgspec
-from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import from_json
 
 from dagbok.agents.layers.growing import Growing
+from dagbok.agents.layers.growing_fields import growing_fields, items_adapter
 from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.models import EmptyRuntimeState
 
 StateJson = dict[str, JsonValue]
 UnreadLists = Mapping[str, Sequence[msgspec.Raw]]
-"""Growing lists of one state by field, as the JSON of their items."""
+"""Growing lists of one state by their names in JSON, as the JSON of their items."""
 NO_LISTS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class KeptState(NamedTuple):
-    """All of a state: `rest` is what does not grow."""
+    """All of a state, by the names that JSON has: `rest` is what does not grow."""
 
     rest: StateJson
     lists: Mapping[str, tuple[Any, ...]] = NO_LISTS
@@ -31,7 +32,14 @@ class KeptState(NamedTuple):
         """The state as it is written. Costs what there is."""
         if not self.lists:
             return dict(self.rest)
-        return {**self.rest, **{name: _written(self.model, name, items) for name, items in self.lists.items()}}
+        return {**self.rest, **{key: self.items(key) for key in self.lists}}
+
+    def items(self, key: str, start: int = 0) -> list[JsonValue]:
+        """A list that grows, from a place on. Costs what is behind that place."""
+        adapter, items = items_adapter(self.model, growing_fields(self.model)[key]), self.lists[key][start:]
+        looked_at = [item for item in items if not isinstance(item, msgspec.Raw)]
+        dumped = iter(from_json(adapter.dump_json(looked_at, by_alias=True, round_trip=True, warnings=False)))
+        return [json_of(item) if isinstance(item, msgspec.Raw) else next(dumped) for item in items]
 
 
 NOTHING_KEPT: Final = KeptState({})
@@ -55,47 +63,27 @@ def valid_state(layer: AnyLayer) -> KeptState:
             f"{kind} has no runtime_state: {model.__name__} has required fields, so override "
             f"{kind}.initial_runtime_state, or set it in the factory"
         )
-    growing = growing_fields(model)
-    if not growing:
-        text = state.model_dump_json(by_alias=True, round_trip=True, warnings=False)
-        model.model_validate_json(text)
-        return KeptState(from_json(text))
-    lists = {name: found for name in growing if isinstance(found := getattr(state, name), Growing)}
-    text = state.model_dump_json(by_alias=True, round_trip=True, warnings=False, exclude=set(lists) or None)
+    lists, names = growing_lists(layer), growing_fields(model)
+    apart = {names[key] for key in lists} or None
+    text = state.model_dump_json(by_alias=True, round_trip=True, warnings=False, exclude=apart)
     model.model_validate_json(text)
-    for name, items in lists.items():
-        _validate_new(model, name, items)
-    return KeptState(from_json(text), {name: items.frozen() for name, items in lists.items()}, model)
+    for key, items in lists.items():
+        _validate_new(model, names[key], items)
+    return KeptState(from_json(text), {key: items.frozen() for key, items in lists.items()}, model)
+
+
+def growing_lists(layer: AnyLayer) -> dict[str, Growing[Any]]:
+    """The lists of its state that are kept piece by piece, by their names in JSON."""
+    state, names = layer.runtime_state, growing_fields(layer.runtime_state_type)
+    return {key: found for key, name in names.items() if isinstance(found := getattr(state, name), Growing)}
 
 
 def fill(layer: AnyLayer, unread: UnreadLists) -> None:
     """Give the growing lists of a layer's state what a session has."""
-    for name, items in unread.items():
-        growing: Growing[Any] = getattr(layer.runtime_state, name)
-        growing.fill(items, _reader(layer.runtime_state, name))
-
-
-def growing_fields(model: type[BaseModel]) -> tuple[str, ...]:
-    """Names of the fields that are `Growing` and have a default."""
-    if model not in _fields:
-        found = model.__pydantic_fields__.items()
-        _fields[model] = tuple(name for name, info in found if _is_growing(info.annotation) and not info.is_required())
-    return _fields[model]
-
-
-def items_adapter(model: type[BaseModel], name: str) -> TypeAdapter[list[Any]]:
-    """Reads and writes the items of a list of a state, as the model says bytes, times and floats are written."""
-    key = (model, name)
-    if key not in _adapters:
-        annotation: Any = model.__pydantic_fields__[name].annotation
-        if _is_growing(annotation):
-            annotation = GenericAlias(list, get_args(annotation) or (Any,))
-        _adapters[key] = TypeAdapter(annotation, config=model.model_config)
-    return _adapters[key]
-
-
-_fields: dict[type[BaseModel], tuple[str, ...]] = {}
-_adapters: dict[tuple[type[BaseModel], str], TypeAdapter[list[Any]]] = {}
+    names = growing_fields(layer.runtime_state_type)
+    for key, items in unread.items():
+        growing: Growing[Any] = getattr(layer.runtime_state, names[key])
+        growing.fill(items, _reader(layer.runtime_state, names[key]))
 
 
 def _reader(state: BaseModel, name: str) -> Callable[[bytes], list[Any]]:
@@ -113,10 +101,6 @@ def _reader(state: BaseModel, name: str) -> Callable[[bytes], list[Any]]:
     return read
 
 
-def _is_growing(annotation: object) -> bool:
-    return (get_origin(annotation) or annotation) is Growing
-
-
 def json_of(item: msgspec.Raw) -> JsonValue:
     """An unread item as JSON; not validated."""
     found: JsonValue = from_json(bytes(item))
@@ -128,10 +112,3 @@ def _validate_new(model: type[BaseModel], name: str, items: Growing[Any]) -> Non
     if items.valid < length:
         adapter.validate_json(adapter.dump_json(items[items.valid :], by_alias=True, round_trip=True, warnings=False))
         items.valid = length
-
-
-def _written(model: type[BaseModel], name: str, items: Sequence[Any]) -> list[JsonValue]:
-    adapter = items_adapter(model, name)
-    looked_at = [item for item in items if not isinstance(item, msgspec.Raw)]
-    dumped = iter(from_json(adapter.dump_json(looked_at, by_alias=True, round_trip=True, warnings=False)))
-    return [json_of(item) if isinstance(item, msgspec.Raw) else next(dumped) for item in items]

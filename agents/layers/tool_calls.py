@@ -7,7 +7,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from dagbok.agents.layers.deps import NoLayerDeps
 from dagbok.agents.layers.families import PlainLayer
+from dagbok.agents.layers.growing import Growing
 from dagbok.agents.layers.models import LayerConfig
 from dagbok.agents.layers.tags import PlainTool
 
@@ -56,8 +57,8 @@ class ToolCallsState(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    begun: list[BegunCall] = Field(default_factory=list)
-    ended: list[EndedCall] = Field(default_factory=list)
+    begun: Growing[BegunCall] = Field(default_factory=Growing)
+    ended: Growing[EndedCall] = Field(default_factory=Growing)
 
     @property
     def calls(self) -> list[tuple[BegunCall, EndedCall | None]]:
@@ -73,7 +74,6 @@ class ToolCallsLayer(PlainLayer[NoLayerDeps, ToolCallsConfig, ToolCallsState]):
     """
 
     type_id = TOOL_CALLS_LAYER_TYPE_ID
-    growing: ClassVar[tuple[str, ...]] = ("begun", "ended")
 
     def __init__(self) -> None:
         self._one_at_a_time = threading.Lock()

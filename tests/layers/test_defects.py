@@ -7,7 +7,7 @@ import asyncio
 import random
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -16,7 +16,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from dagbok import Dagbok, Outcome, Refused, TaskSpec
-from dagbok.agents.layers import Compositor, LayerConfig, LayerNode, LifecycleState, NoLayerDeps, PlainLayer
+from dagbok.agents.layers import Compositor, Growing, LayerConfig, LayerNode, LifecycleState, NoLayerDeps, PlainLayer
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker, Loop
 from dagbok.agents.layers.pydantic_ai import PydanticAIHistoryLayer, keep_steps
 from tests.support.hosts import TIMEOUT_S, hosted, yes
@@ -26,12 +26,11 @@ TERMINAL = {"RunSucceeded", "RunFailed", "RunCancelled"}
 
 
 class Lines(BaseModel):
-    lines: list[str] = Field(default_factory=list)
+    lines: Growing[str] = Field(default_factory=Growing)
 
 
 class Notes(PlainLayer[NoLayerDeps, LayerConfig, Lines]):
     config_type = LayerConfig
-    growing: ClassVar[tuple[str, ...]] = ("lines",)
 
 
 def layered(loop: Loop, layer: type[Any] = Notes) -> LayeredWorker:
@@ -94,7 +93,7 @@ async def test_defect_12_a_run_that_failed_or_was_cancelled_keeps_the_session_of
             raise ValueError("lost its thread")
         if attempt.task.inputs == "cancelled":
             await asyncio.Event().wait()
-        return Outcome.candidate(lines)
+        return Outcome.candidate(list(lines))
 
     async with hosted(tmp_path, layered(loop).worker("works")) as dagbok:
         run = await dagbok.start(one(inputs=how))

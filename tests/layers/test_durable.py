@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from dagbok import Candidate, Outcome, TaskContext, TaskSpec, verifier
-from dagbok.agents.layers import Compositor, LayerConfig, LayerNode, NoLayerDeps, PlainLayer, PromptLayer
+from dagbok.agents.layers import Compositor, Growing, LayerConfig, LayerNode, NoLayerDeps, PlainLayer, PromptLayer
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker
 from dagbok.events.run.events import AttemptFailed, SessionSuspended
 from dagbok.testing import context
@@ -22,7 +22,7 @@ TURNS = 6
 
 
 class Notes(BaseModel):
-    lines: list[str] = Field(default_factory=list)
+    lines: Growing[str] = Field(default_factory=Growing)
     entered: int = 0
     resumed: int = 0
 
@@ -34,7 +34,6 @@ class NotesConfig(LayerConfig):
 class NotesLayer(PlainLayer[NoLayerDeps, NotesConfig, Notes]):
     """Keeps lines; holds a resource."""
 
-    growing: ClassVar[tuple[str, ...]] = ("lines",)
     open: ClassVar[int] = 0
 
     @asynccontextmanager
@@ -132,11 +131,11 @@ async def test_a_list_that_is_replaced_or_shorter_is_written_anew() -> None:
         state = attempt.run.get_layer("notes", NotesLayer).runtime_state
         state.lines += ["a", "b", "c"]
         await attempt.put_down()
-        state.lines = state.lines[1:]
+        state.lines = Growing(state.lines[1:])
         await attempt.put_down()
         state.lines.pop()
         state.lines.append("d")
-        state.lines = [*state.lines, "e"]
+        state.lines = Growing([*state.lines, "e"])
         return Outcome.candidate(0)
 
     task = context()
@@ -184,7 +183,7 @@ async def test_what_is_cancelled_is_left_as_it_was_put_down() -> None:
 async def test_a_layer_that_cannot_be_left_is_kept_as_it_was_valid_last() -> None:
     class Spoilt(PlainLayer[NoLayerDeps, LayerConfig, Notes]):
         async def on_context_suspend(self) -> None:
-            self.runtime_state.lines = ["spoilt"]
+            self.runtime_state.lines = ["spoilt"]  # type: ignore[assignment]
             raise OSError("cannot be left")
 
     async def once(attempt: LayeredAttempt) -> Outcome:

@@ -137,11 +137,22 @@ async def test_what_cannot_be_read_is_told_by_who_looks_at_it() -> None:
         state.numbers[0]
 
 
-async def test_a_new_item_that_is_invalid_fails_the_leaving_of_its_layer() -> None:
+async def test_a_new_item_that_is_invalid_is_not_put_down_and_fails_the_leaving_of_its_layer() -> None:
     store = Store()
     await attempt(task_of(store), appends(0))
-    with pytest.raises(ValidationError, match="below zero"):
-        await attempt(task_of(store), appends(-5))
+    later = task_of(store)
+    with pytest.raises(ExceptionGroup) as caught:
+        await attempt(later, appends(-5))
+    said = [(type(each), "below zero" in str(each), each.__notes__) for each in caught.value.exceptions]
+    assert said == [
+        (ValidationError, True, ["The state of layer 'numbers' cannot be put down; what was put down before stays."]),
+        (
+            ValidationError,
+            True,
+            ["The state of layer 'numbers' at the end of the run is not kept; the last valid one is."],
+        ),
+    ]
+    assert numbers_of(later.session.load()) == [0]
 
 
 async def test_a_hook_that_changes_what_the_session_has_is_seen() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dagbok.agents.layers.kept_state import UnreadLists, growing_fields
+from dagbok.agents.layers.growing_fields import growing_fields
+from dagbok.agents.layers.kept_state import UnreadLists
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.snapshots.identity import is_of_type, state_version_of
@@ -13,7 +14,7 @@ from dagbok.agents.workers.sessions.unread import Unread, read
 
 
 def apart(value: Any, nodes: Sequence[LayerNode]) -> tuple[Any, dict[str, UnreadLists]]:
-    """The value of a session (`TaskSession.load_unread`) as plain JSON without some lists, and those by node and field.
+    """The value of a session (`TaskSession.load_unread`) as plain JSON without some lists, and those by node and name.
 
     Taken out is what is unread and goes into a `Growing` of a suspended layer of the same name, type and version of the
     state; a layer that is to be migrated or deleted otherwise is whole.
@@ -35,5 +36,4 @@ def _goes_on(written: dict[str, Any], node: LayerNode) -> bool:
 
 def _taken_out(node: LayerNode, state: dict[str, Any]) -> UnreadLists:
     fields = growing_fields(node.provider.layer_type.runtime_state_type)
-    names = [name for name in fields if isinstance(state.get(name), Unread)]
-    return {name: state.pop(name) for name in names}
+    return {key: state.pop(key) for key in fields if isinstance(state.get(key), Unread)}

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
-from msgspec import Raw
-from pydantic import BaseModel
+from typing import Any, NamedTuple
 
 from dagbok.agents.layers.durable.written import FORMAT, VERSION, written_layer
 from dagbok.agents.layers.growing import Growing
-from dagbok.agents.layers.kept_state import UnreadLists, growing_fields, items_adapter
+from dagbok.agents.layers.kept_state import KeptState, UnreadLists, growing_lists, valid_state
+from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import LayerRunSlot
@@ -23,21 +20,18 @@ from dagbok.agents.workers.sessions.session import TaskSession
 from dagbok.agents.workers.sessions.unread import Path
 
 
-@dataclass(slots=True)
-class _Kept:
-    """What the session has of one layer: all of its state but the lists that grow, and how far those are written."""
+class _Kept(NamedTuple):
+    """What the session has of one layer; `lists` are those of the layer that it has the beginning of."""
 
     lifecycle: str
-    small: dict[str, Any]
-    lists: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    state: KeptState
+    lists: Mapping[str, Growing[Any]]
 
 
 class LayersKeeper:
     """Between the layers of one run and the session of its task.
 
-    A layer may name lists of its state in the class attribute `growing`: it only appends to such a list, or puts
-    another list in its place. A turn then costs what was appended. What is a `Growing` need not be named, may be
-    changed everywhere, and is not read on resume."""
+    A turn costs what was appended to a `Growing`, or changed in it; the rest of a state is compared as a whole."""
 
     def __init__(self, nodes: Sequence[LayerNode], slots: Mapping[str, LayerRunSlot], session: TaskSession) -> None:
         self._nodes, self._slots, self._session = {node.name: node for node in nodes}, slots, session
@@ -61,15 +55,14 @@ class LayersKeeper:
         for name, slot in self._slots.items():
             if name not in as_it_was or written["layers"][name]["lifecycle"] == LifecycleState.CLOSED:
                 continue
-            was, growing, filled = written["layers"][name]["state"], _growing(slot), unread.get(name, {})
-            small = {of: value for of, value in was.items() if of not in growing}
-            lists = {of: self._as_resumed(name, of, was, filled.get(of)) for of in growing}
-            self._kept[name] = _Kept(LifecycleState.SUSPENDED, small, lists)
+            self._kept[name] = _as_resumed(slot.layer, written["layers"][name]["state"], unread.get(name, {}))
         return changed
 
     async def put_down(self) -> None:
-        """Write what has changed. Raises what `TaskSession.change` raises, and what a state raises that is no JSON."""
-        now = {name: self._now(slot, _lifecycle(slot)) for name, slot in self._slots.items() if _is_sound(slot)}
+        """Write what has changed, when all of it can be resumed from.
+
+        Raises what `TaskSession.change` raises and, with a note that says of which layer, what `valid_state` raises."""
+        now = {name: _now(name, slot) for name, slot in self._slots.items() if _is_sound(slot)}
         if self._begun:
             operations = [operation for name, kept in now.items() for operation in self._changes(name, kept)]
             operations = [*self._changed_graph, *operations]
@@ -87,12 +80,6 @@ class LayersKeeper:
         self._begun, self._changed_graph = True, []
         self._kept |= now
 
-    def _now(self, slot: LayerRunSlot, lifecycle: str) -> _Kept:
-        state: BaseModel = slot.layer.runtime_state
-        growing = _growing(slot)
-        small = state.model_dump(mode="json", exclude=set(growing), warnings=False)
-        return _Kept(lifecycle, small, {name: (found := getattr(state, name), len(found)) for name in growing})
-
     def _changes(self, name: str, now: _Kept) -> Iterator[Operation]:
         before, path = self._kept.get(name), ("layers", name)
         if before is None:
@@ -100,42 +87,10 @@ class LayersKeeper:
             return
         if now.lifecycle != before.lifecycle:
             yield put((*path, "lifecycle"), now.lifecycle)
-        yield from difference(before.small, now.small, (*path, "state"))
-        for of, (found, length) in now.lists.items():
-            known, written = before.lists[of]
-            yield from self._grown(name, of, (*path, "state", of), known is found, written, length)
-
-    def _grown(self, name: str, of: str, path: Path, is_same: bool, written: int, length: int) -> Iterator[Operation]:
-        found = getattr(self._slots[name].layer.runtime_state, of)
-        kept = min(written, found.written) if isinstance(found, Growing) else written
-        if not is_same or length < kept:
-            yield put(path, self._dumped(name, of, 0))
-            return
-        if kept < written:
-            yield Cut(path, kept)
-        if length > kept:
-            yield add(path, self._dumped(name, of, kept))
-
-    def _as_resumed(
-        self, name: str, of: str, was: Mapping[str, Any], filled: Sequence[Raw] | None
-    ) -> tuple[Any, int]:
-        """The list and how much of it the session has; another list when a hook changed what that has."""
-        found, known = getattr(self._slots[name].layer.runtime_state, of), was.get(of)
-        if filled is not None and isinstance(found, Growing):
-            return found, len(filled)
-        if not isinstance(known, list) or not same(self._dumped(name, of, 0)[: len(known)], known):
-            return [], 0
-        if isinstance(found, Growing):
-            found.written = len(known)
-        return found, len(known)
-
-    def _dumped(self, name: str, of: str, start: int) -> list[Any]:
-        state: BaseModel = self._slots[name].layer.runtime_state
-        items = getattr(state, of)[start:]
-        if not items:
-            return []
-        dumped: list[Any] = items_adapter(type(state), of).dump_python(items, mode="json")
-        return dumped
+        yield from difference(before.state.rest, now.state.rest, (*path, "state"))
+        for key, items in now.lists.items():
+            had = len(before.state.lists[key]) if before.lists.get(key) is items else None
+            yield from _grown((*path, "state", key), now.state, had, items)
 
     def _layer(self, name: str, now: _Kept | None) -> dict[str, Any]:
         """A layer as it is, or as it was valid last."""
@@ -143,22 +98,52 @@ class LayersKeeper:
         kind, version = type_of(node), state_version_of(node)
         if now is None:
             return written_layer(kind, version, LifecycleState.SUSPENDED, self._slots[name].kept_state)
-        lists = {of: self._dumped(name, of, 0) for of in now.lists}
-        return written_layer(kind, version, now.lifecycle, {**now.small, **lists})
+        return written_layer(kind, version, now.lifecycle, now.state.json())
+
+
+def _now(name: str, slot: LayerRunSlot) -> _Kept:
+    try:
+        return _Kept(_lifecycle(slot), valid_state(slot.layer), growing_lists(slot.layer))
+    except ValueError as invalid:
+        invalid.add_note(f"The state of layer '{name}' cannot be put down; what was put down before stays.")
+        raise
+
+
+def _as_resumed(layer: AnyLayer, was: Mapping[str, Any], unread: UnreadLists) -> _Kept:
+    """What the session has. A list of which a hook has changed what that has is left out, and so written anew."""
+    lists, had = growing_lists(layer), dict[str, tuple[Any, ...]]()
+    model = layer.runtime_state_type
+    for key, found in lists.items():
+        if key in unread:
+            had[key] = tuple(unread[key])
+            continue
+        known, now = was.get(key), KeptState({}, {key: found.frozen()}, model).items(key)
+        if isinstance(known, list) and same(now[: len(known)], known):
+            found.written = len(known)
+            had[key] = tuple(known)
+    rest = {key: value for key, value in was.items() if key not in lists}
+    return _Kept(LifecycleState.SUSPENDED, KeptState(rest, had, model), {key: lists[key] for key in had})
+
+
+def _grown(path: Path, state: KeptState, had: int | None, items: Growing[Any]) -> Iterator[Operation]:
+    """A list of a state, of which the session has so many items as they were; None: it has another list."""
+    key = path[-1]
+    if had is None:
+        yield put(path, state.items(key))
+        return
+    kept = min(had, items.written)
+    if kept < had:
+        yield Cut(path, kept)
+    if len(items) > kept:
+        yield add(path, state.items(key, kept))
 
 
 def _marked(kept: _Kept) -> Iterator[tuple[Growing[Any], int]]:
     """Says of growing lists that they are written as far as they go now, and how far they were. What is changed while
     they are being written shows then."""
-    for found, length in kept.lists.values():
-        if isinstance(found, Growing):
-            yield found, found.written
-            found.written = length
-
-
-def _growing(slot: LayerRunSlot) -> Sequence[str]:
-    named: Sequence[str] = getattr(type(slot.layer), "growing", ())
-    return (*named, *(name for name in growing_fields(type(slot.layer).runtime_state_type) if name not in named))
+    for found in kept.lists.values():
+        yield found, found.written
+        found.written = len(found)
 
 
 def _lifecycle(slot: LayerRunSlot) -> str:
