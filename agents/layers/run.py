@@ -12,10 +12,11 @@ from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.preparing import Prepared
 from dagbok.agents.layers.schemas import CompositorSessionSnapshot, LayerSessionSnapshot
+from dagbok.agents.layers.scopes import Dependencies
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.snapshots.diff import SnapshotDiff
 from dagbok.agents.layers.snapshots.schema import Snapshot
-from dagbok.agents.layers.snapshots.taking import left_over, taken, taken_after_failed_entry
+from dagbok.agents.layers.snapshots.taking import taken, taken_after_failed_entry
 from dagbok.agents.layers.tags import AllPromptTypes, AllToolTypes, AllUserPromptTypes
 from dagbok.agents.layers.tool_names import check_tool_names
 from dagbok.agents.layers.transformers import Transformers
@@ -53,6 +54,11 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
     def dropped(self) -> Mapping[str, LayerRunSlot]:
         """What the rules had deleted when the run was entered."""
         return self._prepared.dropped
+
+    @property
+    def dropped_dependencies(self) -> Dependencies:
+        """By name, what each of these depends on."""
+        return self._prepared.dropped_dependencies
 
     @property
     def resumed_from(self) -> SnapshotDiff | None:
@@ -134,14 +140,12 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
 
     def end_unentered(self) -> None:
         """The same where entering failed: what was to be dropped may still be suspended."""
-        plan, dropped = self._prepared.plan, self._prepared.dropped
-        self._ended, plain = True, self._taken().layers
+        plan, dropped, self._ended = self._prepared.plan, self._prepared.dropped, True
         self._own_snapshot = taken_after_failed_entry(self._nodes, plan, self.slots, dropped)
-        for name, left in left_over(plan, dropped).items():
-            plain = [each for each in plain if each.name != name]
-            state = LayerSessionSnapshot(name=name, lifecycle_state=left.lifecycle, runtime_state=left.state)
-            plain.append(state)
-        self._snapshot = CompositorSessionSnapshot(layers=plain)
+        if dropped:
+            left = [(each.name, each.lifecycle, each.state) for each in self._own_snapshot.layers]
+            layers = [LayerSessionSnapshot(name=n, lifecycle_state=stands, runtime_state=of) for n, stands, of in left]
+            self._snapshot = CompositorSessionSnapshot(layers=layers)
 
     def _layers(self) -> list[AnyLayer]:
         if self._ended:
