@@ -19,7 +19,7 @@ from dagbok.agents.layers.snapshots.schema import Snapshot
 from dagbok.agents.layers.snapshots.taking import taken, taken_after_failed_entry
 from dagbok.agents.layers.tags import AllPromptTypes, AllToolTypes, AllUserPromptTypes
 from dagbok.agents.layers.tool_names import check_tool_names
-from dagbok.agents.layers.transformers import Transformers
+from dagbok.agents.layers.transformers import CompositorTransformer, Transformers
 
 GotT = TypeVar("GotT", bound=AnyLayer)
 RunPromptT = DefaultTypeVar("RunPromptT", default=AllPromptTypes)
@@ -133,6 +133,21 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
         wrapped = [layer.wrap_tool(each) for layer in self._layers() for each in layer.tools]
         check_tool_names(wrapped)
         return self._transformers.of_tools(wrapped)
+
+    @property
+    def prompt_transformer(self) -> CompositorTransformer[Any, RunPromptT] | None:
+        """What the tagged prompts pass, if anything."""
+        return self._transformers.prompts
+
+    @property
+    def user_prompt_transformer(self) -> CompositorTransformer[Any, RunUserPromptT] | None:
+        """What the tagged user prompts pass, if anything."""
+        return self._transformers.user_prompts
+
+    @property
+    def tool_transformer(self) -> CompositorTransformer[Any, RunToolT] | None:
+        """What the tagged tools pass, if anything."""
+        return self._transformers.tools
 
     def end(self) -> None:
         """The layers have been left: from now on there is a snapshot, and nothing else to read. `enter` calls it."""
