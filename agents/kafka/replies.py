@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from dagbok.agents.kafka.names import reply_partition
 from dagbok.agents.queue.port import Listener
+from dagbok.agents.queue.transport import check_version
 from dagbok.events.envelope import ENVELOPE_VERSION, Reply
 from dagbok.events.log.kafka_client import close_consumer
 from dagbok.events.log.kafka_options import client_options
@@ -29,6 +30,14 @@ class ReplyRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decode = msgspec.json.Decoder(ReplyRecord).decode
+
+
+def decode_replies(value: bytes) -> ReplyRecord:
+    """Raises `msgspec.MsgspecError` for what is no record of this version, with replies of this version."""
+    record = _decode(value)
+    for found in (record, *record.replies):
+        check_version(found.v, ENVELOPE_VERSION)
+    return record
 
 
 class Replies:
@@ -96,7 +105,7 @@ class Replies:
 
     def _deliver(self, value: bytes | None) -> None:
         try:
-            record = _decode(value or b"")
+            record = decode_replies(value or b"")
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             self.garbage += 1
             if self.garbage & (self.garbage - 1) == 0:

@@ -6,18 +6,21 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
+import msgspec
 import pytest
 
 from dagbok.agents.kafka.lane import LaneIntake
-from dagbok.agents.kafka.names import lane_group, lane_topic
+from dagbok.agents.kafka.names import lane_group, lane_topic, replies_topic
 from dagbok.agents.kafka.offsets import Offsets
 from dagbok.agents.kafka.pool import LaneReader
 from dagbok.agents.kafka.queue import KafkaQueue
+from dagbok.agents.kafka.replies import ReplyRecord
+from dagbok.agents.kafka.sending import Letter
 from dagbok.agents.queue import attempt_of, lane_address
 from dagbok.events.envelope import CancelHint
 from dagbok.events.log.kafka_client import Place
 from dagbok.events.log.kafka_settings import KafkaSettings
-from tests.contract.queue_sites import LANE, TIMEOUT_S, Places, collect, dispatch, serve, until
+from tests.contract.queue_sites import LANE, TIMEOUT_S, Places, collect, dispatch, large, serve, until
 from tests.kafka.queue_site import make_topics, new_prefix, queue_of
 from tests.servers.kafka_session import session_kafka
 
@@ -132,11 +135,68 @@ async def test_garbage_in_a_pool_is_counted_and_the_rest_flows() -> None:
     await make_topics(prefix, "default")
     async with queue_of(prefix, "owner") as owner, queue_of(prefix, "worker") as worker:
         serve(worker)
-        for value in (b"", b"\xff\xfe", b"{}", b"[" * 100_000):
+        foreign = msgspec.structs.replace(dispatch(7), v=2)
+        parcels = [{"v": 2, "dispatch": dispatch(7)}, {"v": 1, "dispatch": foreign}]
+        garbage = [b"", b"\xff\xfe", b"{}", b"[" * 100_000, *map(msgspec.json.encode, parcels)]
+        for value in garbage:
             owner.put_raw(LANE, value)
         owner.put(LANE, [dispatch(1, pool="other"), dispatch(2)])
         assert await collect(worker, 1) == [2]
-        assert worker.garbage == 5
+        assert worker.garbage == len(garbage) + 1
+
+
+async def test_a_parcel_whose_dispatch_is_not_in_the_store_is_left_out_and_the_rest_flows() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "worker") as worker:  # each with a store of its own
+        serve(worker)
+        owner.put(LANE, [large(1)])
+        await until(lambda: not vars(vars(owner)["_parcels"])["_storing"])
+        owner.put(LANE, [dispatch(2)])
+        assert await collect(worker, 1) == [2]
+        assert worker.garbage == 0
+
+
+async def test_a_session_that_is_longer_than_a_request_may_take_starts_a_worker() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    longer_s = 2 * KafkaSettings().request_timeout_s
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "worker", session_s=longer_s) as worker:
+        serve(worker)
+        owner.put(LANE, [dispatch(1)])
+        assert await collect(worker, 1) == [1]
+
+
+async def test_replies_of_another_version_are_left_out_and_counted_and_the_rest_is_heard() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    hint = CancelHint(run="r", task="t", epoch=1)
+    foreign = msgspec.structs.replace(hint, v=2)
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "1") as worker:
+        heard: list[object] = []
+        worker.listen("client/1", heard.extend)
+        sending = vars(owner)["_sending"]
+        for record in (
+            ReplyRecord(v=2, to="client/1", replies=(hint,)),
+            ReplyRecord(to="client/1", replies=(hint, foreign)),
+        ):
+            sending.put(Letter(replies_topic(prefix), msgspec.json.encode(record), 0))
+        owner.reply("client/1", [hint])
+        await until(lambda: bool(heard))
+        assert heard == [hint]
+        assert worker.reply_garbage == 2
+
+
+async def test_replies_that_do_not_fit_into_a_record_go_in_several_in_their_order() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    hints = [CancelHint(run="r" * 300, task="t", epoch=number) for number in range(10_000)]
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "1") as worker:
+        heard: list[object] = []
+        worker.listen("client/1", heard.extend)
+        owner.reply("client/1", hints)
+        await until(lambda: len(heard) == len(hints))
+        assert heard == hints
 
 
 async def test_hints_reach_everybody_who_serves_the_lane_and_take_back_what_they_have_not_begun() -> None:
