@@ -18,7 +18,8 @@ from dagbok.agents.kafka.names import lane_topic, replies_topic, reply_partition
 from dagbok.agents.kafka.parcels import Parcels
 from dagbok.agents.kafka.pool import LaneReader
 from dagbok.agents.kafka.replies import Replies, ReplyRecord
-from dagbok.agents.kafka.sending import Letter, Sending
+from dagbok.agents.kafka.routes import Letter
+from dagbok.agents.kafka.sending import Sending
 from dagbok.agents.queue.port import AttemptKey, Lane, Listener, Taker, lane_address
 from dagbok.agents.tracing.switch import attempt_contexts
 from dagbok.events.envelope import CancelHint, Dispatch, Reply
@@ -77,6 +78,7 @@ class KafkaQueue:
             self._replies.listen(address, listener)
         await self._replies.start()
         self._services.serve(self._sending.run())
+        self._services.serve(self._sending.route())
         self._services.serve(self._replies.run())
 
     async def close(self) -> None:
@@ -97,6 +99,10 @@ class KafkaQueue:
     def reply_garbage(self) -> int:
         """Records of the replies that were none."""
         return 0 if self._replies is None else self._replies.garbage
+
+    def has_topic(self, lane: Lane) -> bool:
+        """As far as this process has had anything to put there."""
+        return self._sending.has_topic(lane_topic(self._prefix, lane))
 
     def is_busy(self, lane: Lane) -> bool:
         """See `LaneIntake`."""

@@ -15,7 +15,7 @@ from dagbok.agents.kafka.offsets import Offsets
 from dagbok.agents.kafka.pool import LaneReader
 from dagbok.agents.kafka.queue import KafkaQueue
 from dagbok.agents.kafka.replies import ReplyRecord
-from dagbok.agents.kafka.sending import Letter
+from dagbok.agents.kafka.routes import Letter
 from dagbok.agents.queue import attempt_of, lane_address
 from dagbok.events.envelope import CancelHint
 from dagbok.events.log.kafka_client import Place
