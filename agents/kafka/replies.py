@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
@@ -15,10 +16,11 @@ from dagbok.events.envelope import ENVELOPE_VERSION, Reply
 from dagbok.events.log.kafka_client import close_consumer
 from dagbok.events.log.kafka_options import client_options
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.log.kafka_unreadable import PastUnreadable, Records
 
 logger = structlog.get_logger(__name__)
 
-POLL_MS: Final = 200
+POLL_S: Final = 0.2
 
 
 class ReplyRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +51,7 @@ class Replies:
         self._consumer = AIOKafkaConsumer(
             **client_options(settings), enable_auto_commit=False, auto_offset_reset="latest"
         )
+        self._past = PastUnreadable()
         self._listeners: dict[str, list[Listener]] = {}
         self._own = reply_partition(process, partitions)
         self._reads = {self._own}
@@ -84,9 +87,14 @@ class Replies:
             if self._changed:
                 self._changed = False
                 await self._choose()
-            for records in (await self._consumer.getmany(timeout_ms=POLL_MS)).values():
+            fetched = await self._past.fetch(self._consumer, self._fetch, self._places, POLL_S)
+            for records in fetched.values():
                 for record in records:
                     self._deliver(record.value)
+
+    async def _fetch(self, places: Collection[TopicPartition], wait_s: float, most: int | None) -> Records:
+        fetched: Records = await self._consumer.getmany(*places, timeout_ms=wait_s * 1000, max_records=most)
+        return fetched
 
     async def close(self) -> None:
         """Let go."""

@@ -23,6 +23,7 @@ from dagbok.events.log.kafka_settings import KafkaSettings
 from tests.contract.queue_sites import LANE, TIMEOUT_S, Places, collect, dispatch, large, serve, until
 from tests.kafka.queue_site import make_topics, new_prefix, queue_of
 from tests.servers.kafka_session import session_kafka
+from tests.servers.kafka_unreadable import send_unreadable
 
 NUMBERS = list(range(1, 7))
 
@@ -143,6 +144,61 @@ async def test_garbage_in_a_pool_is_counted_and_the_rest_flows() -> None:
         owner.put(LANE, [dispatch(1, pool="other"), dispatch(2)])
         assert await collect(worker, 1) == [2]
         assert worker.garbage == len(garbage) + 1
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+async def test_records_that_nobody_can_decode_are_garbage_and_hold_up_neither_their_lane_nor_its_next_member(
+    partitions: int,
+) -> None:
+    """A header that is named in bytes that are no text; what stands before it in its batch is good."""
+    prefix = new_prefix()
+    await make_topics(prefix, "default", partitions=partitions)
+    good = msgspec.json.encode({"v": 1, "dispatch": dispatch(99)})
+    numbers = list(range(1, 31))
+    async with queue_of(prefix, "owner") as owner:
+        async with queue_of(prefix, "first") as first:
+            serve(first)
+            for number in numbers:
+                owner.put(LANE, [dispatch(number)])
+                if number == 10:
+                    await send_unreadable(session_kafka().bootstrap, lane_topic(prefix, LANE), 0, before=good)
+            found: set[int] = set()
+            taking = asyncio.create_task(_collect_into(first, found))
+            await until(lambda: found == {*numbers, 99})
+            taking.cancel()
+            assert first.garbage == 2
+            settle(first, [*sorted(found)])
+            await all_done(prefix, partitions, len(numbers) + 3)
+        await send_unreadable(session_kafka().bootstrap, lane_topic(prefix, LANE), 0)
+        owner.put(LANE, [dispatch(100)])
+        async with queue_of(prefix, "second") as second:
+            serve(second)
+            assert await collect(second, 1) == [100]
+
+
+async def all_done(prefix: str, partitions: int, count: int) -> None:
+    """Wait until the group of the lane is done with so many, of all partitions."""
+    offsets = Offsets(KafkaSettings(bootstrap_servers=session_kafka().bootstrap, prefix=prefix))
+    async with asyncio.timeout(TIMEOUT_S):
+        while sum((await offsets.done(lane_group(prefix, LANE))).values()) < count:  # noqa: ASYNC110 – it can only be asked
+            await asyncio.sleep(0.05)
+    await offsets.close()
+
+
+async def test_replies_that_nobody_can_decode_are_garbage_and_those_behind_them_are_heard() -> None:
+    prefix = new_prefix()
+    await make_topics(prefix, "default")
+    hints = [CancelHint(run="r", task="t", epoch=number) for number in range(3)]
+    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "1") as worker:
+        heard: list[object] = []
+        worker.listen("client/1", heard.extend)
+        owner.reply("client/1", hints[:1])
+        await until(lambda: heard == hints[:1])
+        good = msgspec.json.encode(ReplyRecord(to="client/1", replies=(hints[1],)))
+        await send_unreadable(session_kafka().bootstrap, replies_topic(prefix), 0, before=good)
+        owner.reply("client/1", hints[2:])
+        await until(lambda: heard == hints)
+        assert worker.reply_garbage == 2
 
 
 async def test_a_parcel_whose_dispatch_is_not_in_the_store_is_left_out_and_the_rest_flows() -> None:
