@@ -26,7 +26,8 @@ def new_app(settings: KafkaSettings, group: str, *, session_s: float, scratch: P
         broker=[f"kafka://{server.strip()}" for server in settings.bootstrap_servers.split(",") if server.strip()],
         broker_credentials=credentials(settings),
         broker_client_id=settings.client_id,
-        broker_request_timeout=settings.request_timeout_s,
+        # Faust refuses a request that may take less than a session.
+        broker_request_timeout=max(settings.request_timeout_s, session_s),
         broker_session_timeout=session_s,
         broker_heartbeat_interval=session_s / 5,
         broker_commit_interval=COMMIT_S,

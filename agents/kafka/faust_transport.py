@@ -12,10 +12,14 @@ rebalance.
 What it acknowledges ends before the first record that is not done with. Faust looks for that one only between those
 that are: the very first of a partition, or the one that follows what is acknowledged, it passes over, and whoever takes
 the partition over from a process that died is not given it.
+
+What cannot be read comes as an empty record. Faust ends at a header whose name is no text, and so does every process
+that is given the partition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final, cast
 
 import aiokafka
@@ -27,6 +31,7 @@ from faust.types.tuples import ConsumerMessage
 from mode.threads import QueueServiceThread
 
 from dagbok.events.log import kafka_client
+from dagbok.events.log.kafka_unreadable import PastUnreadable
 
 FETCH_WAIT_MS: Final = 200
 """How long a broker holds a fetch back when nothing is there. A fetch that begins while records of a partition wait to
@@ -34,6 +39,10 @@ be handed out leaves that partition out, and what comes there then waits for the
 
 
 class _Thread(AIOKafkaConsumerThread):
+    def __init__(self, *args: Any, **named: Any) -> None:
+        self._past = PastUnreadable()
+        super().__init__(*args, **named)
+
     async def on_thread_stop(self) -> None:
         """As the base does it, but for how the client is closed."""
         await QueueServiceThread.on_thread_stop(self)
@@ -55,9 +64,15 @@ class _Thread(AIOKafkaConsumerThread):
         timeout: float | None = None,  # noqa: ASYNC109 – the base's name
         max_records: int | None = None,
     ) -> RecordMap:
-        """As the base does it; while the flow is held, nothing, and the position stays in front of what was there. A
-        flow that is held only later is no harm: the partitions are assigned anew before it goes on."""
-        fetched = await super()._fetch_records(consumer, active_partitions, timeout, max_records)
+        """As the base does it, past what cannot be read; while the flow is held, nothing, and the position stays in
+        front of what was there. A flow that is held only later is no harm: the partitions are assigned anew before it
+        goes on."""
+
+        async def fetch(places: Collection[TP], wait_s: float, most: int | None) -> RecordMap:
+            return await fetch_as_base(consumer, set(places), wait_s, most)
+
+        fetch_as_base = super()._fetch_records
+        fetched: RecordMap = await self._past.fetch(consumer, fetch, active_partitions, timeout or 0, max_records)
         if self.consumer.flow_active:
             return fetched
         assigned = consumer.assignment()

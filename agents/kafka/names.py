@@ -22,9 +22,9 @@ def replies_topic(prefix: str) -> str:
 
 
 def lane_group(prefix: str, lane: Lane) -> str:
-    """The group of those who serve a lane. One of its own for each: who only verifies is no member where work goes."""
-    kind, pool = lane
-    return f"{prefix}{TOPIC_OF[kind]}.{pool}"
+    """The group of those who serve a lane, called as its topic. One of its own for each: who only verifies is no member
+    where work goes."""
+    return lane_topic(prefix, lane)
 
 
 def scheduler_group(prefix: str) -> str:

@@ -17,8 +17,8 @@ from dagbok.agents.kafka.faust_app import new_app
 from dagbok.agents.kafka.faust_transport import let_go
 from dagbok.agents.kafka.lane import LaneIntake
 from dagbok.agents.kafka.names import lane_group, lane_topic
+from dagbok.agents.kafka.parcels import Parcels, Unavailable
 from dagbok.agents.queue.port import Lane
-from dagbok.events.envelope import Dispatch
 from dagbok.events.errors import DagbokError, LogError
 from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_settings import KafkaSettings
@@ -27,25 +27,24 @@ from dagbok.projections.patience import patiently
 
 logger = structlog.get_logger(__name__)
 
-_decode = msgspec.json.Decoder(Dispatch).decode
-
 
 class LaneReader:
-    """`intake`: takes what comes; `on_garbage`: told of records that are no dispatches of the lane; `scratch`: a folder
-    that Faust may use."""
+    """`intake`: takes what comes; `parcels`: opens it; `on_garbage`: told of records that are no dispatches of the
+    lane; `scratch`: a folder that Faust may use."""
 
     def __init__(
         self,
         settings: KafkaSettings,
         lane: Lane,
         intake: LaneIntake,
+        parcels: Parcels,
         on_garbage: Callable[[str, Exception], None],
         *,
         session_s: float,
         scratch: Path,
     ) -> None:
         self._settings, self._session_s, self._scratch = settings, session_s, scratch
-        self._lane, self._intake, self._on_garbage = lane, intake, on_garbage
+        self._lane, self._intake, self._parcels, self._on_garbage = lane, intake, parcels, on_garbage
         self._app = self._new_app()
         self.joined = False
         """Whether it takes part."""
@@ -112,12 +111,16 @@ class LaneReader:
 
     async def _offer(self, event: EventT[bytes]) -> None:
         try:
-            dispatch = _decode(event.value)
+            dispatch = await self._parcels.unpack(event.value)
             if (dispatch.kind, dispatch.pool) != self._lane:
                 raise msgspec.ValidationError(f"a dispatch of {dispatch.kind} in {dispatch.pool}")
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
             self.garbage += 1
             self._on_garbage(self._name, error)
+            event.ack()
+            return
+        except Unavailable as error:
+            logger.warning("lane.dispatch_unavailable", lane=self._name, error=str(error))
             event.ack()
             return
         if traceparent := (event.headers or {}).get(TRACEPARENT):

@@ -52,7 +52,7 @@ class KafkaProcess:
         self.failure: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
         self.store = open_artifacts(artifacts)
         self.reader = ArtifactReader(log, self.store)
-        self.queue = KafkaQueue(log.settings, self.process, self.failure, session_s=session_s)
+        self.queue = KafkaQueue(log.settings, self.process, self.failure, self.store, session_s=session_s)
         self.workers = WorkerProcess(
             registry, self.queue, log, self.reader, process=self.process, clock=clock, now_s=time.monotonic
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,31 +15,38 @@ import structlog
 from dagbok.agents.hosting.services import Services
 from dagbok.agents.kafka.lane import LaneIntake
 from dagbok.agents.kafka.names import lane_topic, replies_topic, reply_partition
+from dagbok.agents.kafka.parcels import Parcels
 from dagbok.agents.kafka.pool import LaneReader
 from dagbok.agents.kafka.replies import Replies, ReplyRecord
-from dagbok.agents.kafka.sending import Letter, Sending
+from dagbok.agents.kafka.routes import Letter
+from dagbok.agents.kafka.sending import Sending
 from dagbok.agents.queue.port import AttemptKey, Lane, Listener, Taker, lane_address
 from dagbok.agents.tracing.switch import attempt_contexts
 from dagbok.events.envelope import CancelHint, Dispatch, Reply
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.traceparent import TRACEPARENT
+from dagbok.projections.artifacts.port import ArtifactStore
 
 logger = structlog.get_logger(__name__)
 
 SESSION_S: Final = 10.0
 MAX_BYTES: Final = 1024 * 1024
-"""A dispatch is at most 64 KiB and what stands around it; an answer is small."""
+"""Of a record: a parcel is at most 64 KiB, and replies are spread over records."""
+REPLIES_BYTES: Final = 64 * 1024
+"""Replies in a record, but for one that is larger by itself."""
 
 
 class KafkaQueue:
-    """One process's end of it. `session_s`: after how long without a sign of life others get what this process was sent
-    and has not claimed. `failure` gets what ends it."""
+    """One process's end of it. `store`: where dispatches lie that are too large to travel, the same for all processes;
+    `session_s`: after how long without a sign of life others get what this process was sent and has not claimed.
+    `failure` gets what ends it."""
 
     def __init__(
         self,
         settings: KafkaSettings,
         process: str,
         failure: asyncio.Future[BaseException],
+        store: ArtifactStore,
         *,
         session_s: float = SESSION_S,
     ) -> None:
@@ -46,6 +54,7 @@ class KafkaQueue:
         self._session_s = session_s
         self._services = Services(failure)
         self._context = attempt_contexts()
+        self._parcels = Parcels(store)
         self._sending = Sending(settings, max_bytes=MAX_BYTES)
         self._replies: Replies | None = None
         self._listening: list[tuple[str, Listener]] = []
@@ -69,11 +78,13 @@ class KafkaQueue:
             self._replies.listen(address, listener)
         await self._replies.start()
         self._services.serve(self._sending.run())
+        self._services.serve(self._sending.route())
         self._services.serve(self._replies.run())
 
     async def close(self) -> None:
         """Leave the groups, send what waits, and let go."""
         await self._services.end()
+        await self._parcels.close()
         await self._sending.close()
         if self._replies is not None:
             await self._replies.close()
@@ -81,22 +92,27 @@ class KafkaQueue:
 
     @property
     def lost(self) -> int:
-        """Records that the broker did not take."""
-        return self._sending.lost
+        """Records that the broker did not take, and dispatches that the store did not."""
+        return self._sending.lost + self._parcels.lost
 
     @property
     def reply_garbage(self) -> int:
         """Records of the replies that were none."""
         return 0 if self._replies is None else self._replies.garbage
 
+    def has_topic(self, lane: Lane) -> bool:
+        """As far as this process has had anything to put there."""
+        return self._sending.has_topic(lane_topic(self._prefix, lane))
+
     def is_busy(self, lane: Lane) -> bool:
         """See `LaneIntake`."""
         return self._lane(lane).is_busy
 
     def put(self, lane: Lane, dispatches: Sequence[Dispatch]) -> None:
-        """See `Queue`; what waits on the broker already comes twice, and its taker drops it."""
+        """See `Queue`; what waits on the broker already comes twice, and its taker drops it. What has to be stored
+        first may come behind what is put after it."""
         for dispatch in dispatches:
-            self.put_raw(lane, msgspec.json.encode(dispatch), self._context(dispatch))
+            self._parcels.pack(dispatch, partial(self.put_raw, lane, traceparent=self._context(dispatch)))
 
     def put_raw(self, lane: Lane, value: bytes, traceparent: str | None = None) -> None:
         """Put bytes where dispatches go, whatever they are."""
@@ -114,6 +130,11 @@ class KafkaQueue:
     def reply(self, address: str, replies: Sequence[Reply]) -> None:
         """See `Queue`."""
         value = msgspec.json.encode(ReplyRecord(to=address, replies=tuple(replies)))
+        if len(value) > REPLIES_BYTES and len(replies) > 1:
+            half = len(replies) // 2
+            self.reply(address, replies[:half])
+            self.reply(address, replies[half:])
+            return
         partition = reply_partition(address, self._reply_partitions)
         self._sending.put(Letter(replies_topic(self._prefix), value, partition))
 
@@ -142,6 +163,7 @@ class KafkaQueue:
                 self._settings,
                 lane,
                 intake,
+                self._parcels,
                 self._count_garbage,
                 session_s=self._session_s,
                 scratch=Path(self._scratch.name),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
@@ -10,14 +11,16 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from dagbok.agents.kafka.names import reply_partition
 from dagbok.agents.queue.port import Listener
+from dagbok.agents.queue.transport import check_version
 from dagbok.events.envelope import ENVELOPE_VERSION, Reply
 from dagbok.events.log.kafka_client import close_consumer
 from dagbok.events.log.kafka_options import client_options
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.log.kafka_unreadable import PastUnreadable, Records
 
 logger = structlog.get_logger(__name__)
 
-POLL_MS: Final = 200
+POLL_S: Final = 0.2
 
 
 class ReplyRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +34,14 @@ class ReplyRecord(msgspec.Struct, frozen=True, kw_only=True):
 _decode = msgspec.json.Decoder(ReplyRecord).decode
 
 
+def decode_replies(value: bytes) -> ReplyRecord:
+    """Raises `msgspec.MsgspecError` for what is no record of this version, with replies of this version."""
+    record = _decode(value)
+    for found in (record, *record.replies):
+        check_version(found.v, ENVELOPE_VERSION)
+    return record
+
+
 class Replies:
     """`partitions`: of the topic; `process`: the id of this process. Of what is sent to its own addresses nothing is
     missed from `start` on; of other addresses, what is sent in the moment after `listen` may be."""
@@ -40,6 +51,7 @@ class Replies:
         self._consumer = AIOKafkaConsumer(
             **client_options(settings), enable_auto_commit=False, auto_offset_reset="latest"
         )
+        self._past = PastUnreadable()
         self._listeners: dict[str, list[Listener]] = {}
         self._own = reply_partition(process, partitions)
         self._reads = {self._own}
@@ -75,9 +87,14 @@ class Replies:
             if self._changed:
                 self._changed = False
                 await self._choose()
-            for records in (await self._consumer.getmany(timeout_ms=POLL_MS)).values():
+            fetched = await self._past.fetch(self._consumer, self._fetch, self._places, POLL_S)
+            for records in fetched.values():
                 for record in records:
                     self._deliver(record.value)
+
+    async def _fetch(self, places: Collection[TopicPartition], wait_s: float, most: int | None) -> Records:
+        fetched: Records = await self._consumer.getmany(*places, timeout_ms=wait_s * 1000, max_records=most)
+        return fetched
 
     async def close(self) -> None:
         """Let go."""
@@ -96,7 +113,7 @@ class Replies:
 
     def _deliver(self, value: bytes | None) -> None:
         try:
-            record = _decode(value or b"")
+            record = decode_replies(value or b"")
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             self.garbage += 1
             if self.garbage & (self.garbage - 1) == 0:

@@ -49,34 +49,51 @@ _decode_reply: Final = msgspec.json.Decoder(Reply).decode
 
 def encode_dispatch(dispatch: Dispatch, store: ArtifactStore) -> bytes:
     """At most 64 KiB. Blocks when it has to write the rest. Raises `ArtifactTooLarge` or `StorageFailed`."""
-    parcel = _encode(Parcel(v=PARCEL_VERSION, dispatch=dispatch))
-    if len(parcel) > MAX_DISPATCH_BYTES:
-        parcel = _encode(Parcel(v=PARCEL_VERSION, dispatch=_without_bytes(dispatch)))
-    if len(parcel) > MAX_DISPATCH_BYTES:
+    parcel = encode_small(dispatch)
+    if parcel is None:
         stored = store.put(Scope(dispatch.tenant, dispatch.project), _encode(dispatch))
         manifest = Manifest(dispatch.tenant, dispatch.project, stored.sha256, stored.size_bytes)
         parcel = _encode(Parcel(v=PARCEL_VERSION, manifest=manifest))
     return parcel
 
 
+def encode_small(dispatch: Dispatch) -> bytes | None:
+    """The parcel of a dispatch that travels as a whole; none when it has to be stored. Never blocks."""
+    parcel = _encode(Parcel(v=PARCEL_VERSION, dispatch=dispatch))
+    if len(parcel) > MAX_DISPATCH_BYTES:
+        parcel = _encode(Parcel(v=PARCEL_VERSION, dispatch=_without_bytes(dispatch)))
+    return parcel if len(parcel) <= MAX_DISPATCH_BYTES else None
+
+
 def decode_dispatch(data: bytes, store: ArtifactStore) -> Dispatch:
     """The dispatch of a parcel; blocks when it lies in the store, which proves its hash and length.
 
-    Raises `msgspec.MsgspecError` when it is none of this version, `ArtifactNotFound`, `ArtifactDamaged` or
-    `StorageFailed` when the store has it not.
+    Raises what `decode_parcel` and `fetch_dispatch` raise.
     """
+    found = decode_parcel(data)
+    return found if isinstance(found, Dispatch) else fetch_dispatch(found, store)
+
+
+def decode_parcel(data: bytes) -> Dispatch | Manifest:
+    """The dispatch that travelled, or where it lies. Raises `msgspec.MsgspecError` when it is none of this version."""
     parcel = _decode_parcel(data)
-    _check_version(parcel.v, PARCEL_VERSION)
-    dispatch = parcel.dispatch
+    check_version(parcel.v, PARCEL_VERSION)
     if parcel.manifest is not None:
-        manifest = parcel.manifest
-        scope = Scope(manifest.tenant, manifest.project)
-        dispatch = _decode_dispatch(store.get(scope, manifest.sha256, manifest.size_bytes))
-        if scope != Scope(dispatch.tenant, dispatch.project):
-            raise ArtifactDamaged("a manifest names the dispatch of another project")
-    if dispatch is None:
+        return parcel.manifest
+    if parcel.dispatch is None:
         raise msgspec.ValidationError("a parcel with neither dispatch nor manifest")
-    _check_version(dispatch.v, ENVELOPE_VERSION)
+    check_version(parcel.dispatch.v, ENVELOPE_VERSION)
+    return parcel.dispatch
+
+
+def fetch_dispatch(manifest: Manifest, store: ArtifactStore) -> Dispatch:
+    """The dispatch that a manifest names. Blocks. Raises `ArtifactNotFound`, `ArtifactDamaged` or `StorageFailed` when
+    the store has it not, and `msgspec.MsgspecError` when it is none of this version."""
+    scope = Scope(manifest.tenant, manifest.project)
+    dispatch = _decode_dispatch(store.get(scope, manifest.sha256, manifest.size_bytes))
+    if scope != Scope(dispatch.tenant, dispatch.project):
+        raise ArtifactDamaged("a manifest names the dispatch of another project")
+    check_version(dispatch.v, ENVELOPE_VERSION)
     return dispatch
 
 
@@ -88,7 +105,7 @@ def encode_reply(reply: Reply) -> bytes:
 def decode_reply(data: bytes) -> Reply:
     """Raises `msgspec.MsgspecError` when it is none of this version."""
     reply = _decode_reply(data)
-    _check_version(reply.v, ENVELOPE_VERSION)
+    check_version(reply.v, ENVELOPE_VERSION)
     return reply
 
 
@@ -101,7 +118,8 @@ def decoded(replies: Sequence[bytes], address: str) -> Iterator[Reply]:
             logger.warning("queue.reply_undecodable", address=address[:140], error=str(error))
 
 
-def _check_version(found: int, known: int) -> None:
+def check_version(found: int, known: int) -> None:
+    """Raises `msgspec.ValidationError` when they differ."""
     if found != known:
         raise msgspec.ValidationError(f"version {found}; this process knows {known}")
 

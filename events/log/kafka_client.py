@@ -1,4 +1,6 @@
-"""The clients of aiokafka, which carries no types, behind the few methods that the log uses. No other module makes one.
+"""The clients of aiokafka, which carries no types, behind the few methods that the log uses: no other module of the log
+makes one. Groups, the queue and administration have clients with other settings and make their own, all of them from
+`client_options`; the queue and groups close them by what is here.
 
 Each `open_*` connects, and leaves nothing open when it fails.
 """

@@ -9,10 +9,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from dagbok.agents.queue import AttemptKey, FolderQueue, Lane, MemoryQueue, Queue, SharedQueue, lane_of
 from dagbok.agents.queue.folder import STALE_S
-from dagbok.events.envelope import Dispatch
-from dagbok.events.run.values import SecurityContext
+from dagbok.events.canonical import sha256_hex
+from dagbok.events.envelope import Dispatch, Input
+from dagbok.events.run.values import ArtifactRef, Place, SecurityContext
 from dagbok.projections.artifacts.local import local_store
 from dagbok.testing import task
 from tests.kafka.queue_site import make_topics, new_prefix, queue_of
@@ -40,6 +43,14 @@ def dispatch(number: int, *, key: str = "work", kind: str = "work", pool: str = 
         context=SecurityContext(user="ann"),
         graph_revision=0,
     )
+
+
+def large(number: int) -> Dispatch:
+    """A dispatch with so many inputs that it does not fit into a record: 5,000 of the 10,000 children that a task may
+    have."""
+    ref = ArtifactRef("result", sha256_hex(b"x"), 1, "application/json", Place(1, 10**6, 0, 0))
+    inputs = tuple(Input(f"a child with a name of its own {index}", ref) for index in range(5_000))
+    return msgspec.structs.replace(dispatch(number), inputs=inputs)
 
 
 @dataclass
@@ -168,7 +179,8 @@ async def kafka_site(folder: Path) -> AsyncIterator[Site]:
     """A process that sends and one that takes, with topics between them: of one partition each, which keeps order."""
     prefix = new_prefix()
     await make_topics(prefix, "default", "other")
-    async with queue_of(prefix, "owner") as owner, queue_of(prefix, "1") as worker:
+    store = local_store(folder / "artifacts")
+    async with queue_of(prefix, "owner", store=store) as owner, queue_of(prefix, "1", store=store) as worker:
         yield Site(owner, worker)
 
 

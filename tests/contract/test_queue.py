@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dagbok.agents.queue import lane_address, lane_of
-from dagbok.events.envelope import Answer, CancelHint, Reply
-from tests.contract.queue_sites import LANE, REPEATING, SITES, TIMEOUT_S, Site, collect, dispatch, serve, until
+from dagbok.events.envelope import Answer, CancelHint, Dispatch, Reply
+from tests.contract.queue_sites import LANE, REPEATING, SITES, TIMEOUT_S, Site, collect, dispatch, large, serve, until
 
 OTHER_LANE = lane_of("verify", "default")
 
@@ -39,6 +40,15 @@ async def test_what_was_put_is_taken_in_its_order(site: Site) -> None:
 async def test_a_dispatch_arrives_as_it_was_put(site: Site) -> None:
     site.sender.put(LANE, [dispatch(1)])
     assert list(await asyncio.wait_for(site.taker.take(LANE), TIMEOUT_S)) == [dispatch(1)]
+
+
+async def test_a_dispatch_of_more_than_a_mebibyte_arrives_whole_and_holds_up_no_other(site: Site) -> None:
+    assert len(msgspec.json.encode(large(1))) > 1024 * 1024
+    site.sender.put(LANE, [large(1), dispatch(2)])
+    taken: list[Dispatch] = []
+    while len(taken) < 2:
+        taken += await asyncio.wait_for(site.taker.take(LANE), TIMEOUT_S)
+    assert sorted(taken, key=lambda item: item.epoch) == [large(1), dispatch(2)]
 
 
 async def test_a_taker_waits_until_there_is_something_in_its_lane(site: Site) -> None:

@@ -11,12 +11,7 @@ import msgspec
 import pytest
 
 from dagbok.agents.queue import lane_address, lane_of
-from dagbok.agents.queue.transport import MAX_DISPATCH_BYTES
-from dagbok.events.canonical import sha256_hex
-from dagbok.events.envelope import Answer, CancelHint, Dispatch, Input, Reply
-from dagbok.events.run.values import ArtifactRef
-from dagbok.projections.artifacts.local import local_store
-from dagbok.projections.artifacts.scope import Scope
+from dagbok.events.envelope import Answer, CancelHint, Reply
 from dagbok.testing import task
 from tests.contract.queue_sites import (
     LANE,
@@ -155,25 +150,6 @@ async def test_replies_to_local_addresses_stay_in_memory(tmp_path: Path) -> None
         owner.reply("client/a", [answer(2)])
         await until(lambda: bool(there))
         assert there == [answer(2)]
-
-
-def large(number: int) -> Dispatch:
-    """A dispatch with so many inputs that it does not fit."""
-    ref = ArtifactRef("result", sha256_hex(b"x"), 1, "application/json")
-    return msgspec.structs.replace(
-        dispatch(number), inputs=tuple(Input(f"task-{index}", ref) for index in range(2_000))
-    )
-
-
-async def test_a_large_dispatch_lies_in_the_store_and_arrives_whole(tmp_path: Path) -> None:
-    async with processes(tmp_path, "a") as (owner, a):
-        owner.put(LANE, [large(1), dispatch(2)])
-        taken: list[Dispatch] = []
-        while len(taken) < 2:
-            taken += await asyncio.wait_for(a.take(LANE), TIMEOUT_S)
-    assert taken == [large(1), dispatch(2)]
-    stored = list(local_store(tmp_path / "artifacts").list(Scope("acme", "docs")))
-    assert [blob.size_bytes > MAX_DISPATCH_BYTES for blob in stored] == [True]
 
 
 @pytest.mark.parametrize("what", ["deleted", "garbage", "emptied", "only the write-ahead log"])

@@ -13,6 +13,8 @@ from dagbok.agents.kafka.names import lane_topic, replies_topic
 from dagbok.agents.kafka.queue import KafkaQueue
 from dagbok.agents.queue import KINDS, lane_of
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.projections.artifacts.memory import MemoryBlobs
+from dagbok.projections.artifacts.port import ArtifactStore
 from tests.servers.kafka_session import session_kafka
 
 SESSION_S = 1.5
@@ -31,12 +33,18 @@ async def make_topics(prefix: str, *pools: str, partitions: int = 1, replies: bo
 
 
 @asynccontextmanager
-async def queue_of(prefix: str, process: str) -> AsyncIterator[KafkaQueue]:
-    """The end of one process; a failure in it fails the test."""
+async def queue_of(
+    prefix: str, process: str, *, store: ArtifactStore | None = None, session_s: float = SESSION_S
+) -> AsyncIterator[KafkaQueue]:
+    """The end of one process; a failure in it fails the test. `store`: for what is large, else one of its own."""
     bootstrap = session_kafka().bootstrap
     failure: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
     queue = KafkaQueue(
-        KafkaSettings(bootstrap_servers=bootstrap, prefix=prefix), process, failure, session_s=SESSION_S
+        KafkaSettings(bootstrap_servers=bootstrap, prefix=prefix),
+        process,
+        failure,
+        store or ArtifactStore(MemoryBlobs()),
+        session_s=session_s,
     )
     await queue.start()
     try:

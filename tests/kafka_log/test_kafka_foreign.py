@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 
 from dagbok.events.log.kafka import KafkaLog
 from dagbok.events.log.port import COMMANDS
 from tests.contract.reading import read_all, records, values_of
 from tests.servers.kafka_session import session_kafka
+from tests.servers.kafka_unreadable import send_unreadable
 
 
 @pytest.mark.parametrize(
@@ -45,23 +45,11 @@ async def test_a_foreign_record_is_read_and_so_is_what_stands_behind_it(
     assert values_of([second]) == [b"ours"]
 
 
-class NoText(str):
-    """A name whose bytes in the record are no text."""
-
-    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
-        return b"\xff\xfe"
-
-
 async def test_a_record_whose_header_has_no_name_in_text_spoils_the_rest_of_its_batch_and_holds_nobody_up(
     log: KafkaLog,
 ) -> None:
     first = await log.append(COMMANDS, 0, records(b"ours"))
-    async with AIOKafkaProducer(bootstrap_servers=session_kafka().bootstrap) as foreign:
-        batch = foreign.create_batch()
-        batch._builder = _DefaultRecordBatchBuilderPy(2, 0, 0, -1, -1, 0, 1_000_000)
-        for value, name in ((b"before", "name"), (b"bad", NoText("x")), (b"behind", "name")):
-            assert batch.append(timestamp=None, key=b"k", value=value, headers=[(name, b"v")])
-        await (await foreign.send_batch(batch, log.settings.prefix + COMMANDS, partition=0))
+    await send_unreadable(session_kafka().bootstrap, log.settings.prefix + COMMANDS, 0)
     await log.append(COMMANDS, 0, records(b"ours too"))
 
     found = await read_all(log, COMMANDS, 0)
