@@ -21,9 +21,10 @@ from dagbok.agents.layers.models import (
     StateMigrator,
 )
 from dagbok.agents.layers.node import LayerNode
+from dagbok.agents.layers.node_context import NodeContext
 from dagbok.agents.layers.object_layer import ObjectLayer
 from dagbok.agents.layers.prompt_layer import PLAIN_PROMPT_LAYER_TYPE_ID, PromptLayer, PromptLayerConfig
-from dagbok.agents.layers.provider import LayerFactory, LayerProvider, LayerProviderInput, NodeContext
+from dagbok.agents.layers.provider import LayerFactory, LayerProvider, LayerProviderInput
 from dagbok.agents.layers.run import CompositorRun
 from dagbok.agents.layers.schemas import (
     CompositorConfig,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +24,6 @@ def read_config_file(path: Path) -> CompositorConfig:
 def config_schema() -> dict[str, Any]:
     """The JSON Schema of a graph config."""
     return CompositorConfig.model_json_schema()
-
-
-def config_problems(config: CompositorConfig) -> Iterator[Exception]:
-    """What is wrong with a config whoever makes its layers: names and targets. Types and fields need providers."""
-    names, before = {each.name for each in config.layers}, set[str]()
-    for each in config.layers:
-        if not each.name:
-            yield ValueError("Layer node name must not be empty")
-        elif each.name in before:
-            yield ValueError(f"Duplicate layer name '{each.name}'")
-        for key, target in each.deps.items():
-            if target not in names:
-                yield ValueError(f"Layer '{each.name}' depends on undefined layer names: {target}")
-            elif target not in before:
-                said = f"dependencies must target preceding layer nodes: {key}->{target}"
-                yield ValueError(f"Layer '{each.name}': {said}")
-        before.add(each.name)
 
 
 def _of_yaml(path: Path) -> Any:

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Generic, TypeAlias
 
-from pydantic import JsonValue
 from typing_extensions import TypeVar
 
 from dagbok.agents.layers.layer import AnyLayer, Layer
 from dagbok.agents.layers.models import LayerConfig, LayerConfigInput
+from dagbok.agents.layers.node_context import NodeContext
 
 LayerT = TypeVar("LayerT", bound=AnyLayer, default=AnyLayer)
 LayerFactory: TypeAlias = Callable[..., LayerT]
 """Called with the validated config; one with two required positional parameters also gets the `NodeContext`."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeContext:
-    """What a factory may know of its node. `metadata` cannot be changed."""
-
-    name: str
-    metadata: Mapping[str, JsonValue]
 
 
 NO_NODE = NodeContext("", {})
@@ -65,6 +56,11 @@ class LayerProvider(Generic[LayerT]):
         """The name of the class in graph configs."""
         return self.layer_type.type_id
 
+    @property
+    def makes_itself(self) -> bool:
+        """It calls the class: its layers are of that class. What a factory returns may be of any subclass."""
+        return self._create is self.layer_type
+
     def validate_config(self, config: LayerConfigInput = None) -> LayerConfig:
         """The config as the model of the class; None is one with defaults. Raises pydantic's ValidationError."""
         model = self.layer_type.config_type
@@ -95,7 +91,7 @@ class LayerProvider(Generic[LayerT]):
 
     def problem(self) -> TypeError | None:
         """Why this provider cannot make a layer, as far as it can be known before."""
-        if self._create is not self.layer_type:
+        if not self.makes_itself:
             return None
         wanted = _needed_arguments(self.layer_type)
         return _needs_factory(self.layer_type, wanted) if wanted else None

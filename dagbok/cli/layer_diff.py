@@ -25,11 +25,13 @@ from dagbok.agents.layers.durable import session_snapshot
 from dagbok.agents.layers.durable.written import FORMAT as SESSION_FORMAT
 from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.problems import told
+from dagbok.agents.layers.provider import as_provider
 from dagbok.agents.layers.snapshots.found import found_layers
 from dagbok.agents.layers.snapshots.planning import plan_resume
 from dagbok.cli import say
 from dagbok.cli.exits import Exit
-from dagbok.cli.layer_files import layer_types, read_graph
+from dagbok.cli.layer_files import read_graph
+from dagbok.cli.layer_providers import collected
 from dagbok.cli.module_file import load
 from dagbok.cli.options import Output, settle
 from dagbok.events.codes import Code
@@ -40,7 +42,7 @@ def diff_files(snapshot: Path, graph: Path, imports: list[str], rules: str | Non
     """Print what would become of each layer; 1 if the snapshot would be refused."""
     _, how = settle(None, output)
     found, config, modules = _snapshot(snapshot), read_graph(graph), [load(name) for name in imports]
-    known = {str(each.type_id): each for each in layer_types(modules)}
+    known = {str(each.type_id): as_provider(each).layer_type for each in collected(modules)}
     unknown = sorted({each.type for each in config.layers} - known.keys())
     diff = plan_resume(_nodes(config, known, found), found_layers(found), _rules(rules, modules)).diff
     if how.json:
@@ -60,7 +62,7 @@ def _snapshot(file: Path) -> Snapshot:
         advice = "name a snapshot, or what dagbok session show printed"
         raise InvalidInput(f"cannot read {file}: {error.strerror or error}", code=Code.USAGE, advice=advice) from error
     try:
-        session = from_json(text)
+        session = _value(from_json(text))
         if isinstance(session, dict) and session.get("format") == SESSION_FORMAT:
             return session_snapshot(session)
         return import_snapshot(text, close_calls=lambda state: state)
@@ -69,6 +71,11 @@ def _snapshot(file: Path) -> Snapshot:
     except ValueError as error:
         said = told(error)
     raise InvalidInput(f"{file}: {said}", code=Code.USAGE, advice="name a snapshot of layers")
+
+
+def _value(read: Any) -> Any:
+    """What `session show --json` prints has the session as `value`."""
+    return read["value"] if isinstance(read, dict) and read.keys() >= {"value", "task", "turn"} else read
 
 
 def _rules(name: str | None, modules: Sequence[ModuleType]) -> ResumeRules:

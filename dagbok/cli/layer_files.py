@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
-from dagbok.agents.layers import Compositor, CompositorConfig, Layer, PromptLayer
-from dagbok.agents.layers.config_file import config_problems, config_schema, read_config_file
+from dagbok.agents.layers import CompositorConfig
+from dagbok.agents.layers.config_file import config_schema, read_config_file
 from dagbok.agents.layers.drawing import as_mermaid, as_svg, as_text
-from dagbok.agents.layers.layer import AnyLayer
+from dagbok.agents.layers.graph import nodes_and_problems, place_problems
 from dagbok.agents.layers.preparing import missing_settings
 from dagbok.agents.layers.problems import told
 from dagbok.cli import say
 from dagbok.cli.exits import Exit
-from dagbok.cli.module_file import load
+from dagbok.cli.layer_providers import makers
 from dagbok.cli.options import Output, settle
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
@@ -21,13 +20,23 @@ from dagbok.events.errors import InvalidInput
 DRAWN = {"text": as_text, "mermaid": as_mermaid, "svg": as_svg}
 
 
-def check_file(file: Path, imports: list[str], settings: bool, output: Output | None) -> int:
-    """Tell what is wrong with a config; 1 if something is."""
+def check_file(
+    file: Path,
+    imports: list[str],
+    node_providers: list[str],
+    providers: str | None,
+    settings: bool,
+    output: Output | None,
+) -> int:
+    """Tell all that is wrong with a config; 1 if something is."""
     _, how = settle(None, output)
     config = read_graph(file)
-    problems = [*map(told, config_problems(config))]
-    if imports and not problems:
-        problems = _problems_with(config, [load(name) for name in imports], settings)
+    found: list[Exception] = [*place_problems(config.layers)]
+    if imports or node_providers or providers:
+        given = makers(imports, node_providers, providers)
+        nodes, found = nodes_and_problems(config, given.providers, given.node_providers)
+        found += missing_settings(nodes) if settings else []
+    problems = [*map(told, found)]
     if how.json:
         say.out_json({"layers": len(config.layers), "problems": problems})
     elif problems:
@@ -67,23 +76,3 @@ def read_graph(file: Path) -> CompositorConfig:
     except ValueError as error:
         said, advice = f"{file}: {told(error)}", "mend the file; dagbok layers schema prints its form"
     raise InvalidInput(said, code=Code.USAGE, advice=advice)
-
-
-def _problems_with(config: CompositorConfig, modules: list[ModuleType], settings: bool) -> list[str]:
-    try:
-        compositor: Compositor = Compositor.from_config(config, providers=[*layer_types(modules)])
-    except ExceptionGroup as several:
-        return [told(each) for each in several.exceptions]
-    except (KeyError, TypeError, ValueError) as one:
-        return [told(one)]
-    return [told(each) for each in missing_settings(compositor.nodes)] if settings else []
-
-
-def layer_types(modules: list[ModuleType]) -> list[type[AnyLayer]]:
-    """Classes with a type id, and the plain prompt layer, which needs no import."""
-    found: dict[str, type[AnyLayer]] = {str(PromptLayer.type_id): PromptLayer}
-    for module in modules:
-        for each in vars(module).values():
-            if isinstance(each, type) and issubclass(each, Layer) and each.type_id and hasattr(each, "deps_type"):
-                found[each.type_id] = each
-    return list(found.values())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from cyclopts import App, Group
+from cyclopts import App, Group, Parameter
 
 from dagbok.cli.options import Imports, Output
 
@@ -19,13 +19,20 @@ def add_to(app: App, group: Group) -> None:
 
 
 def check(
-    file: Path, /, *, imports: Imports = None, settings: bool = False, output: Output | None = None
+    file: Path,
+    /,
+    *,
+    imports: Imports = None,
+    node_provider: Annotated[list[str] | None, Parameter(negative="")] = None,
+    providers: str | None = None,
+    settings: bool = False,
+    output: Output | None = None,
 ) -> int:
     """Check a graph config, and tell all that is wrong with it.
 
     Names and targets of dependencies are always checked. With --import the
-    layer classes of a file are known too: their types and dependencies.
-    The exit status is 1 when something is wrong.
+    layer classes and providers of a file are known too: their types and
+    dependencies. The exit status is 1 when something is wrong.
 
     For example:
       dagbok layers check agent.json --import my_layers.py
@@ -34,13 +41,19 @@ def check(
     ----------
     file
         Graph config, JSON or YAML (.yaml, .yml).
+    node_provider
+        "NODE=VARIABLE": who makes the layer of a node, a provider or class
+        in an imported file; repeatable.
+    providers
+        Name of the list in an imported file that the program gives as
+        providers. Else all classes and providers with a type id.
     settings
         Also tell which environment variables the layers need and
         this process does not have. Needs --import.
     """
     from dagbok.cli.layer_files import check_file
 
-    return check_file(file, imports or [], settings, output)
+    return check_file(file, imports or [], node_provider or [], providers, settings, output)
 
 
 def graph(

@@ -16,7 +16,14 @@ def add_to(app: App, group: Group) -> None:
 
 
 def session_show(
-    run: RunName, task: str, /, *, turn: int | None = None, place: Place | None = None, output: Output | None = None
+    run: RunName,
+    task: str,
+    /,
+    *,
+    turn: int | None = None,
+    event: int | None = None,
+    place: Place | None = None,
+    output: Output | None = None,
 ) -> int:
     """Print the session of a task: JSON, as its worker put it down.
 
@@ -26,14 +33,23 @@ def session_show(
         Id of the task, or its first characters.
     turn
         As it was after this turn; the last one if left out.
+    event
+        As it was when the run had the event of this number.
     """
     from dagbok.cli.sessions import show
 
-    return show(run, task, turn, place, output)
+    return show(run, task, turn, event, place, output)
 
 
 def session_fork(
-    run: RunName, task: str, /, *, turn: int | None = None, place: Place | None = None, output: Output | None = None
+    run: RunName,
+    task: str,
+    /,
+    *,
+    turn: int | None = None,
+    event: int | None = None,
+    place: Place | None = None,
+    output: Output | None = None,
 ) -> int:
     """Let another task go on with the session of a task: prints the "session" of its spec, as JSON.
 
@@ -43,7 +59,9 @@ def session_fork(
         Id of the task, or its first characters.
     turn
         As it was after this turn; the last one if left out.
+    event
+        As it was when the run had the event of this number.
     """
     from dagbok.cli.sessions import fork
 
-    return fork(run, task, turn, place, output)
+    return fork(run, task, turn, event, place, output)

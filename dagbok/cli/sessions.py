@@ -21,16 +21,17 @@ from dagbok.cli.text import short
 from dagbok.cli.wiring import artifact_reader
 from dagbok.projections.artifacts.scope import Scope
 from dagbok.projections.task_graph.state import Session
+from dagbok.sessions import one_of, reached
 from dagbok.settings import Settings
 
 PAGE = 1_000
 
 
-def show(run: str, task: str, turn: int | None, place: Place | None, output: Output | None) -> int:
+def show(run: str, task: str, turn: int | None, event: int | None, place: Place | None, output: Output | None) -> int:
     """Print the JSON value of a session."""
     settings, how = settle(place, output)
     quiet_logs(settings)
-    found = asyncio.run(_at_turn(settings, run, task, turn, _shown))
+    found = asyncio.run(_at_turn(settings, run, task, turn, event, _shown))
     if how.json:
         say.out_json(found)
         return 0
@@ -39,11 +40,11 @@ def show(run: str, task: str, turn: int | None, place: Place | None, output: Out
     return 0
 
 
-def fork(run: str, task: str, turn: int | None, place: Place | None, output: Output | None) -> int:
+def fork(run: str, task: str, turn: int | None, event: int | None, place: Place | None, output: Output | None) -> int:
     """Store a session for another task to go on with, and print what its spec names it by."""
     settings, _ = settle(place, output)
     quiet_logs(settings)
-    say.out_json(asyncio.run(_at_turn(settings, run, task, turn, _forked)))
+    say.out_json(asyncio.run(_at_turn(settings, run, task, turn, event, _forked)))
     return 0
 
 
@@ -57,12 +58,18 @@ class _Found(NamedTuple):
 
 
 async def _at_turn(
-    settings: Settings, run: str, task: str, turn: int | None, tell: Callable[[_Found], dict[str, object]]
+    settings: Settings,
+    run: str,
+    task: str,
+    turn: int | None,
+    event: int | None,
+    tell: Callable[[_Found], dict[str, object]],
 ) -> dict[str, object]:
+    one_of(turn, event)
     async with reading(settings) as found:
         row = found.find_run(run)
         id = found.find_task(row, task).task
-        turns = turns_of(id, _told(found, row.run))
+        turns = turns_of(id, _told(found, row.run, event))
         session = turn_of(id, turns, turn)
         reader = artifact_reader(artifacts_place(settings), found.log)
         return tell(_Found(row.run, id, session, max(turns), reader, Scope(found.tenant, found.project)))
@@ -79,10 +86,14 @@ def _forked(found: _Found) -> dict[str, object]:
     return fork_session(found.reader, found.scope, found.run, found.task, found.session).model_dump()
 
 
-def _told(found: Reading, run: str) -> Iterator[Told]:
+def _told(found: Reading, run: str, until: int | None) -> Iterator[Told]:
     after = 0
     while rows := found.queries.journal(found.tenant, found.project, run, after_seq=after, limit=PAGE):
         for row in rows:
+            if until is not None and row.seq > until:
+                return
             at = (row.log_partition, row.log_offset, row.log_event)
             yield row.type, row.task, at, msgspec.json.decode(row.data)
         after = rows[-1].seq
+    if until is not None:
+        reached(run, until, after)

@@ -51,7 +51,67 @@ def test_all_that_is_wrong_is_told(call: Call, config: Path) -> None:
     ]
     config.write_text('{"layers": [{"name": "a", "type": "mine"}, {"name": "b", "type": "y"}]}')
     said = call("layers", "check", str(config), "--import", str(config.with_name("mine.py")))
-    assert said.out == "Layer type id 'y' is not registered\n"
+    assert said.out == "Layer type id 'y' is not registered\nLayer 'a': Dependency 'rules' is required\n"
+
+
+PROVIDED = MINE + """
+from dagbok.agents.layers import LayerProvider, NoLayerDeps, ToolsLayer
+
+class Made(PlainLayer[NoLayerDeps]):
+    type_id = "made"
+
+    def __init__(self, what):
+        self.what = what
+
+made = LayerProvider.from_factory(layer_type=Made, create=lambda _: Made(1))
+tools = LayerProvider.from_factory(layer_type=ToolsLayer, create=lambda _: ToolsLayer())
+"""
+
+
+def test_providers_of_a_file_are_known_too_and_those_of_nodes_are_named(call: Call, config: Path) -> None:
+    mine = config.with_name("mine.py")
+    mine.write_text(PROVIDED)
+    rows = [{"name": "m", "type": "made"}, {"name": "t", "type": "any"}, {"name": "u", "type": "any"}]
+    config.write_text(json.dumps({"layers": rows}))
+    check = ("layers", "check", str(config), "--import", str(mine))
+    said = call(*check, "--node-provider", "t=tools")
+    assert (said.status, said.out) == (1, "Layer type id 'any' is not registered\n")
+    said = call(*check, "--node-provider", "t=tools", "--node-provider", "u=ToolsLayer")
+    assert (said.status, said.out) == (0, "3 layers, nothing wrong\n")
+    assert call(*check, "--node-provider", "x=tools").out.count("unknown layer node names: x") == 1
+    for wrong, told in (("t=gone", "no imported file has 'gone'"), ("t", "is not NODE=VARIABLE")):
+        said = call(*check, "--node-provider", wrong)
+        assert (said.status, told in said.err) == (2, True)
+
+
+def test_a_type_id_of_two_classes_is_told_unless_the_list_of_the_program_is_named(call: Call, config: Path) -> None:
+    mine, twice = config.with_name("mine.py"), config.with_name("twice.py")
+    twice.write_text(MINE + "\nPROVIDERS = [PromptLayer, Mine]\n")
+    check = ("layers", "check", str(config), "--import", str(mine), "--import", str(twice))
+    said = call(*check)
+    assert (said.status, said.out) == (1, "Layer type id 'mine' is already registered\n")
+    assert call(*check, "--providers", "PROVIDERS").status == 0
+    assert "is no list of providers" in call(*check, "--providers", "Mine").err
+
+
+def test_a_subclass_takes_the_place_of_an_imported_class_of_its_type(call: Call, config: Path) -> None:
+    mine = config.with_name("mine.py")
+    mine.write_text(MINE + "\nclass Rules(PromptLayer):\n    pass\n")
+    assert call("layers", "check", str(config), "--import", str(mine)).status == 0
+
+
+def test_places_types_and_settings_are_told_together(call: Call, config: Path) -> None:
+    mine = config.with_name("mine.py")
+    mine.write_text(MINE + '    required_env = ("MINE_KEY",)\n')
+    rows = [{"name": "a", "type": "gone", "deps": {"k": "z"}}, {"name": "b", "type": "mine"}]
+    config.write_text(json.dumps({"layers": rows}))
+    said = call("layers", "check", str(config), "--import", str(mine), "--settings", "--json")
+    assert said.json["problems"] == [
+        "Layer type id 'gone' is not registered",
+        "Layer 'a' depends on undefined layer names: z",
+        "Layer 'b': Dependency 'rules' is required",
+        "Layer 'b' needs environment variables that are not set: MINE_KEY",
+    ]
 
 
 def test_settings_that_layers_need_are_named_when_they_are_asked_for(

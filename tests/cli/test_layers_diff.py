@@ -108,6 +108,18 @@ def test_a_state_that_could_not_be_read_is_told(call: Call, files: Path) -> None
             "graph": "x",
             "layers": {"rules": {"type": "plain.prompt", "lifecycle": "suspended", "state": {}}},
         },
+        {
+            "task": "talk",
+            "turn": 2,
+            "last_turn": 3,
+            "digest": "0",
+            "value": {
+                "format": "dagbok.layers",
+                "v": 1,
+                "graph": "x",
+                "layers": {"rules": {"type": "plain.prompt", "lifecycle": "suspended", "state": {}}},
+            },
+        },
     ],
 )
 def test_snapshots_of_others_and_sessions_are_read_too(call: Call, files: Path, written: dict[str, Any]) -> None:

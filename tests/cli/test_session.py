@@ -47,6 +47,15 @@ def test_every_turn_is_shown_and_another_run_goes_on_from_one(call: Call, tmp_pa
     missing = call("session", "show", "last", "talk", "--turn", "4", *data)
     assert (missing.status, missing.err.count("it has 1 to 3")) == (3, 1)
 
+    at = [call("session", "show", "last", "talk", "--json", "--event", str(event), *data) for event in (1, 99)]
+    assert [each.status for each in at] == [3, 3]
+    assert "has put down no session" in at[0].error["message"]
+    assert "has no event 99" in at[1].error["message"]
+    turns = [call("session", "show", "last", "talk", "--json", "--event", str(n), *data) for n in range(2, 20)]
+    seen = [each.json["turn"] for each in turns if each.status == 0]
+    assert (seen == sorted(seen), set(seen)) == (True, {1, 2, 3})
+    assert call("session", "show", "last", "talk", "--turn", "1", "--event", "9", *data).status == 2
+
     forked = call("session", "fork", "last", "talk", "--turn", "1", *data)
     assert call("run", str(program), *data, "--quiet", "--said", "x", "--session", forked.out.strip()).status == 0
     other = call("session", "show", "last", "talk", "--json", *data).json

@@ -12,6 +12,7 @@ import pytest
 from dagbok import Candidate, Limits, Outcome, Refused, TaskContext, TaskSpec, verifier, worker
 from dagbok.agents.workers.sessions.operations import add
 from dagbok.events.codes import Code
+from dagbok.events.errors import InvalidInput
 from dagbok.events.run.events import SessionResumed, SessionSuspended
 from dagbok.testing import context
 from tests.support.hosts import events_of, hosted
@@ -86,6 +87,26 @@ async def test_every_turn_can_be_looked_at(tmp_path: Path) -> None:
             await dagbok.session(run, "talk", turn=3)
     assert missing.value.code is Code.NOT_FOUND
     assert "1 to 2" in missing.value.advice
+
+
+async def test_a_session_can_be_looked_at_as_of_any_event(tmp_path: Path) -> None:
+    async with hosted(tmp_path, large, takes, anything) as dagbok:
+        run = (await dagbok.run(talk("large"))).run
+        events = [each async for each in dagbok.events(run)]
+        put_down = [each.seq for each in events if each.type == "SessionSuspended"]
+        assert len(put_down) == 2
+        for seq in range(put_down[0], len(events) + 1):
+            found = await dagbok.session(run, "talk", event=seq)
+            early = seq < put_down[1]
+            assert (found.turns, found.value["lines"][1:]) == (([1], []) if early else ([1, 2], ["small"]))
+        forked = await dagbok.fork(run, "talk", event=put_down[1] - 1)
+        assert forked.turn == 1
+        with pytest.raises(Refused, match="has put down no session"):
+            await dagbok.session(run, "talk", event=put_down[0] - 1)
+        with pytest.raises(Refused, match=f"has no event {len(events) + 1}"):
+            await dagbok.session(run, "talk", event=len(events) + 1)
+        with pytest.raises(InvalidInput, match="say when twice"):
+            await dagbok.session(run, "talk", turn=1, event=3)
 
 
 @worker("takes")

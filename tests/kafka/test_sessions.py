@@ -72,6 +72,9 @@ async def test_who_only_asks_sees_every_turn_and_another_run_goes_on_from_one(jo
         assert [line[:8] for line in last.value] == ["first 0 ", "first 1 ", "first 2 "]
         assert (second.value, second.turn) == (last.value[:2], 2)
         assert len(second.value[1]) > 50_000
+        put_down = [each.seq async for each in client.events(run) if each.type == "SessionSuspended"]
+        until = await client.session(run, "talk", event=put_down[2] - 1)
+        assert (until.value, until.turns) == (second.value, [1, 2])
 
         other = (await client.run(talk("other", session=await client.fork(run, "talk", turn=1)))).run
         assert [line[:8] for line in (await client.session(other, "talk")).value] == [

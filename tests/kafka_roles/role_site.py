@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -187,12 +188,12 @@ class RoleSite:
             **variables,
         }
 
-    async def run(self, key: str, tasks: Sequence[TaskSpec]) -> str:
-        """Start a run; its stream."""
+    async def run(self, key: str, tasks: Sequence[TaskSpec], of: ModuleType = serving_module) -> str:
+        """Start a run of the workers and verifiers of a module; its stream."""
         client = await self.client()
         run = run_id("acme", "docs", key)
         registry = Registry()
-        registry.add_from(serving_module)
+        registry.add_from(of)
         command = start_command(run, tasks, Pinned(registry.pins()), pool="default", user="ann")
         sender = Sender("acme", "docs", "user:ann")
         answer = await client.ask(run_command(sender, run_stream(run), command, id=key, now_ms=system_ms()))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import json
+from types import MappingProxyType
 from typing import Any
 
 import pytest
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from dagbok.agents.layers import (
     Compositor,
@@ -80,13 +81,78 @@ def test_all_problems_are_told_at_once() -> None:
     nodes = [LayerNode("a", Other), LayerNode("a", Other, deps={"k": "z"}), LayerNode("c", Child)]
     with pytest.raises(ExceptionGroup) as caught:
         Compositor(nodes)
-    told = [str(each) for each in caught.value.exceptions]
-    assert told[0] == "Duplicate layer name 'a'"
-    assert told[1:3] == [
-        "Layer 'a' has unknown dependency keys: k",
+    assert [str(each) for each in caught.value.exceptions] == [
+        "Duplicate layer name 'a'",
         "Layer 'a' depends on undefined layer names: z",
+        "Layer 'a' has unknown dependency keys: k",
+        "Layer 'c': Dependency 'parent' is required",
     ]
-    assert told[3:] == ["Layer 'c': Dependency 'parent' is required"]
+
+
+def test_all_problems_of_a_config_are_told_though_a_type_is_unknown() -> None:
+    rows = [
+        {"name": "", "type": "plain.prompt"},
+        {"name": "a", "type": "gone", "deps": {"k": "z"}},
+        {"name": "b", "type": "plain.prompt", "deps": {"k": "a"}},
+        {"name": "b", "type": "plain.prompt"},
+    ]
+    with pytest.raises(ExceptionGroup) as caught:
+        Compositor.from_config({"layers": rows}, providers=[PromptLayer])
+    assert [each.args[0] for each in caught.value.exceptions] == [
+        "Layer type id 'gone' is not registered",
+        "Layer node name must not be empty",
+        "Layer 'a' depends on undefined layer names: z",
+        "Duplicate layer name 'b'",
+        "Layer 'b' has unknown dependency keys: k",
+    ]
+
+
+class Left(PlainLayer[NoLayerDeps]):
+    pass
+
+
+class Right(PlainLayer[NoLayerDeps]):
+    pass
+
+
+class Both(Left, Right):
+    pass
+
+
+class RightDeps(LayerDeps):
+    right: Right
+
+
+class BothDeps(LayerDeps):
+    both: Both
+
+
+class OnRight(PlainLayer[RightDeps]):
+    pass
+
+
+class OnBoth(PlainLayer[BothDeps]):
+    pass
+
+
+async def test_a_factory_may_return_a_layer_that_fits_by_another_base() -> None:
+    made = LayerProvider.from_factory(layer_type=Left, create=lambda _: Both())
+    nodes = [LayerNode("both", made), LayerNode("on", OnRight, deps={"right": "both"})]
+    async with Compositor(nodes).enter() as run:
+        assert run.get_layer("on", OnRight).deps.right is run.get_layer("both", Both)
+
+
+async def test_what_a_factory_returns_is_looked_at_before_any_hook() -> None:
+    made = LayerProvider.from_factory(layer_type=Left, create=lambda _: Left())
+    compositor = Compositor([LayerNode("left", made), LayerNode("on", OnRight, deps={"right": "left"})])
+    with pytest.raises(TypeError, match="Dependency 'right' must be Right, got Left"):
+        async with compositor.enter():
+            pass
+
+
+def test_a_class_that_is_called_gives_no_subclass() -> None:
+    with pytest.raises(TypeError, match="must be Both, got Left"):
+        Compositor([LayerNode("left", Left), LayerNode("on", OnBoth, deps={"both": "left"})])
 
 
 @pytest.mark.parametrize(
@@ -206,15 +272,24 @@ def test_defect_8_a_node_cannot_be_changed() -> None:
     deps = {"parent": "p"}
     node = LayerNode("n", Child, deps=deps, metadata=metadata)
     metadata["a"], deps["parent"] = 0, "q"
-    kept: Any = node.metadata["a"]
-    assert (dict(node.deps), kept) == ({"parent": "p"}, (1, {"b": 2}))
+    assert (dict(node.deps), node.metadata) == ({"parent": "p"}, {"a": [1, {"b": 2}]})
     with pytest.raises(AttributeError, match="cannot be changed"):
         node.name = "x"
     with pytest.raises(AttributeError, match="cannot be changed"):
         del node.deps
-    for mapping in (node.deps, node.metadata):
-        assert isinstance(mapping, Mapping)
-        assert not hasattr(mapping, "__setitem__")
+    assert not hasattr(node.deps, "__setitem__")
+    mine: Any = node.metadata
+    mine["a"][1]["b"] = mine["c"] = 3
+    assert node.metadata == node.context.metadata == {"a": [1, {"b": 2}]}
+    with pytest.raises(AttributeError):
+        node.context.name = "x"  # type: ignore[misc]
+
+
+def test_metadata_is_plain_json() -> None:
+    given: Any = MappingProxyType({"x": MappingProxyType({"y": (1, {"z": None})})})
+    metadata = LayerNode("n", Child, metadata=given).context.metadata
+    assert json.dumps(metadata) == '{"x": {"y": [1, {"z": null}]}}'
+    assert TypeAdapter(JsonValue).validate_python(metadata["x"]) == {"y": [1, {"z": None}]}
 
 
 def test_a_provider_tells_its_type_and_makes_layers() -> None:
