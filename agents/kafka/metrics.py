@@ -12,6 +12,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 
+from dagbok.agents.kafka.waiting import Waiting
+
 SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14400)
 """From a function that only computes to one that works for hours."""
 
@@ -88,10 +90,13 @@ class Metrics:
         )
         self.queue_depth = Gauge(
             "dagbok_queue_depth_attempts",
-            "Attempts that are open and not claimed, in the partitions that this process decides for.",
+            "Attempts that are open and not claimed, in the partitions that this process decides for. Pools that have "
+            "no topic, since nobody has served them yet, are one: (no topic).",
             ["pool", "kind"],
             registry=registry,
         )
+        self.waiting = Waiting(self.queue_depth)
+        """What `queue_depth` shows."""
         self.takeovers = Counter(
             "dagbok_takeovers_total",
             "Partitions of commands that this process has begun to decide for.",
@@ -129,6 +134,7 @@ class Metrics:
 
     def text(self) -> bytes:
         """All values in the text format of Prometheus."""
+        self.waiting.show()
         return generate_latest(self.registry)
 
 

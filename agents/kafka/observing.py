@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dagbok.agents.kafka.metrics import Metrics
+from dagbok.agents.queue.port import lane_of
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.run import events as e
 from dagbok.events.run.commands import RUN_COMMANDS
@@ -136,4 +137,4 @@ class Observer:
             self._waiting(attempt, -1)
 
     def _waiting(self, attempt: _Open, change: int) -> None:
-        self._metrics.queue_depth.labels(pool=attempt.pool, kind=attempt.kind).inc(change)
+        self._metrics.waiting.change(lane_of(attempt.kind, attempt.pool), change)

@@ -106,6 +106,8 @@ class KafkaProcess:
         metrics: Metrics | None = None,
     ) -> Scheduler:
         """Take part in deciding. The arguments are those of `Scheduler`."""
+        if metrics is not None:
+            metrics.waiting.has_topic = self.queue.has_topic
         scheduler = self.scheduler = Scheduler(
             self.log.settings,
             self.log,

@@ -17,10 +17,15 @@ from dagbok.events.run import events as e
 from tests.kafka_kills.site import EVERYBODY, SERVING, Site
 from tests.kafka_kills.tables import check_tables
 from tests.kafka_kills.truth import check_site, raw_values
+from tests.servers.kafka_unreadable import send_unreadable
 from tests.support.audit import effective_events
 from tests.support.scale import scale
 
 GARBAGE = (b"", b"\xff\xfe", b"{}", b"[" * 50_000, b"\x00" * 1_000, b'{"v":99}')
+HEADERS = (("traceparent", b"\xff"), ("name", None))
+BEFORE = b"before what cannot be decoded"
+LITTER = len(GARBAGE) + 3
+"""Records in each partition: also one that nobody can decode, between two others."""
 
 
 async def litter(site: Site, topic: str) -> None:
@@ -30,7 +35,11 @@ async def litter(site: Site, topic: str) -> None:
     try:
         for partition in range(site.partitions):
             for value in GARBAGE:
-                await producer.send_and_wait(site.settings.prefix + topic, value, b"any key", partition=partition)
+                await producer.send_and_wait(
+                    site.settings.prefix + topic, value, b"any key", partition=partition, headers=list(HEADERS)
+                )
+            bootstrap, full_name = site.settings.bootstrap_servers, site.settings.prefix + topic
+            await send_unreadable(bootstrap, full_name, partition, before=BEFORE)
     finally:
         await producer.stop()
 
@@ -48,7 +57,7 @@ async def test_garbage_in_every_topic_is_passed_over_and_the_rest_flows(site: Si
     for partition in range(site.partitions):
         events = [event for _, event in await effective_events(site.process.log, partition)]
         dead = [event for event in events if isinstance(event, e.CommandRefused) and event.code == "undecodable"]
-        assert len(dead) == len(GARBAGE), "each is a dead letter"
+        assert len(dead) == LITTER, "each is a dead letter"
         assert {event.raw for event in dead} >= {b"\xff\xfe", b"{}"}, "with its bytes"
     await member.logged(lambda text: "lane.garbage" in text and "replies.garbage" in text)
     await site.kill(member)
@@ -56,7 +65,7 @@ async def test_garbage_in_every_topic_is_passed_over_and_the_rest_flows(site: Si
     await site.ended([await site.start(f"by the next {number}") for number in range(4)])
     assert "snapshot.unreadable" in second.log.read_text()
     await check_site(site)
-    assert await check_tables(site) >= len(GARBAGE) * site.partitions + len(foreign), "so many records were void"
+    assert await check_tables(site) >= LITTER * site.partitions + len(foreign), "so many records were void"
 
 
 @pytest.mark.parametrize("topic", (COMMANDS, EVENTS)[: scale(1, 2)])

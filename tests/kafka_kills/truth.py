@@ -4,7 +4,7 @@ where that is possible."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +18,7 @@ from dagbok.agents.kafka.slots import KafkaSlots
 from dagbok.events.body import decode_body
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.kafka_thread import LoopThread
+from dagbok.events.log.kafka_unreadable import PastUnreadable, Records
 from dagbok.events.log.port import Log
 from dagbok.events.run import events as e
 from dagbok.projections.partition import PartitionState, apply
@@ -43,18 +44,24 @@ class Chain:
 
 
 async def raw_values(settings: KafkaSettings, topic: str, partition: int) -> list[tuple[int, bytes]]:
-    """Every record of a partition, read by a plain consumer."""
+    """Every record of a partition, read by a plain consumer; empty ones where it cannot decode them."""
     place = TopicPartition(settings.prefix + topic, partition)
     consumer = AIOKafkaConsumer(
         bootstrap_servers=settings.bootstrap_servers, max_partition_fetch_bytes=2**26, auto_offset_reset="earliest"
     )
+
+    async def fetch(places: Collection[TopicPartition], wait_s: float, most: int | None) -> Records:
+        fetched: Records = await consumer.getmany(*places, timeout_ms=wait_s * 1000, max_records=most)
+        return fetched
+
+    past = PastUnreadable()
     await consumer.start()
     try:
         consumer.assign([place])
         end = (await consumer.end_offsets([place]))[place]
         found: list[tuple[int, bytes]] = []
         while (found[-1][0] + 1 if found else 0) < end:
-            for records in (await consumer.getmany(place, timeout_ms=500)).values():
+            for records in (await past.fetch(consumer, fetch, [place], 0.5)).values():
                 found += [(record.offset, record.value or b"") for record in records]
         return found
     finally:

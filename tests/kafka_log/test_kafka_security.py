@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from dagbok import Dagbok, Outcome, TaskContext, worker
 from dagbok.events.errors import DagbokError, LogError
+from dagbok.events.log import kafka_topics as topics
 from dagbok.events.log.kafka import KafkaLog
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.port import EVENTS
@@ -15,9 +19,16 @@ from tests.servers.certificates import Certificates, make_certificates
 from tests.servers.kafka_broker import Broker
 from tests.servers.kafka_config import Secured
 from tests.servers.kafka_topics import create_log_topics, fresh_prefix
+from tests.support.hosts import TIMEOUT_S, spec, yes
 
 PASSWORD = "s3cret-pass"
 USER_OF = {"PLAIN": "paula", "SCRAM-SHA-512": "sam"}
+
+
+@worker("echo", pure=True)
+async def echo(task: TaskContext) -> Outcome:
+    """Its own id."""
+    return Outcome.candidate(task.task_id)
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +78,22 @@ async def test_who_knows_the_password_writes_and_reads_over_tls(
     await log.delete_before(EVENTS, 0, offset + 1)
     assert (await log.bounds(EVENTS, 0)).start == offset + 1
     await log.close()
+
+
+@pytest.mark.parametrize("mechanism", USER_OF)
+async def test_a_run_is_decided_worked_on_and_answered_over_it(
+    secured: Broker, certificates: Certificates, mechanism: str, tmp_path: Path
+) -> None:
+    """Groups, lanes and replies have clients of their own; those of the lanes are Faust's, with its own words for who
+    they are."""
+    settings = settings_for(secured, certificates, mechanism)
+    await topics.create(settings, topics.declared(settings.prefix, 1))
+    async with (
+        asyncio.timeout(TIMEOUT_S),
+        Dagbok.connect(yes, echo, kafka=settings, artifacts=str(tmp_path), schedule=True, session_s=1.5) as dagbok,
+    ):
+        result = await dagbok.run(spec("echo"))
+    assert (result.succeeded, result.counts) == (True, {"verified": 1})
 
 
 @pytest.mark.parametrize("mechanism", USER_OF)

@@ -76,6 +76,17 @@ async def test_attempts_that_wait_are_told_and_how_long_they_waited(site: RoleSi
     assert await scheduler.metric(waiting, 0) == 0
 
 
+async def test_attempts_in_a_pool_that_nobody_has_served_are_told_apart_until_somebody_does(site: RoleSite) -> None:
+    await site.create_topics()
+    scheduler = await site.start("scheduler", *HEALTH)
+    await scheduler.logged("partition.owned")
+    stream = await site.run("typo", [TaskSpec(goal="g", worker="ones", verifier="yes", pool="gpuu")])
+    assert await scheduler.metric('dagbok_queue_depth_attempts{kind="work",pool="(no topic)"}', 1) == 1
+    await scheduler.logged("queue.no_topic")
+    await site.start("worker", "--import", str(MODULE), "--pool", "gpuu")
+    await site.seen(stream, e.RunSucceeded)
+
+
 async def test_what_has_to_be_repeated_is_counted_by_its_cause(site: RoleSite) -> None:
     await site.create_topics()
     scheduler = await site.start("scheduler", *HEALTH)
