@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -51,8 +51,8 @@ class ArtifactsLayer(PlainLayer[NoLayerDeps, ArtifactsConfig, ArtifactsState]):
         self._task = task
 
     @property
-    def tools(self) -> Sequence[PlainTool]:
-        return (self.list_artifacts, self.read_artifact, self.write_artifact)
+    def tools(self) -> list[PlainTool]:
+        return [self.list_artifacts, self.read_artifact, self.write_artifact]
 
     async def list_artifacts(self) -> list[dict[str, str | int]]:
         """List what may be read: task, name, media type and size in bytes."""
