@@ -6,8 +6,8 @@ Several may work on the same tables at once, in one process or in many.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from dagbok.events.errors import StorageFailed
@@ -72,15 +72,30 @@ class Projector:
 
     async def _renew(self) -> None:
         while await asyncio.to_thread(self._tables.outdated):
-            leave = self._tables.try_alone()
-            if leave is None:
+            async with _alone(self._tables) as is_alone:
+                if is_alone:
+                    outdated = await asyncio.to_thread(self._tables.outdated)  # another one may have been done just now
+                    await rebuild(self._log, self._tables, outdated, batch_records=self._batch_records)
+            if not is_alone:
                 await asyncio.sleep(REBUILT_S)
-                continue
-            try:
-                outdated = await asyncio.to_thread(self._tables.outdated)  # another one may have been done just now
-                await rebuild(self._log, self._tables, outdated, batch_records=self._batch_records)
-            finally:
-                leave()
+
+
+@asynccontextmanager
+async def _alone(tables: Tables) -> AsyncIterator[bool]:
+    """See `Tables.try_alone`: a server is asked, in a thread. Whoever is cancelled leaves nothing taken."""
+    taking = asyncio.ensure_future(asyncio.to_thread(tables.try_alone))
+    try:
+        leave = await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        with suppress(StorageFailed):
+            if (leave := await taking) is not None:
+                await asyncio.to_thread(leave)
+        raise
+    try:
+        yield leave is not None
+    finally:
+        if leave is not None:
+            await asyncio.to_thread(leave)
 
 
 async def rebuild(
@@ -98,7 +113,7 @@ async def rebuild(
     except BaseException:
         for name, version in building.items():
             with suppress(StorageFailed):  # a server that is gone: the next swap removes what stays of this one
-                tables.discard(name, version)
+                await asyncio.to_thread(tables.discard, name, version)
         raise
 
 

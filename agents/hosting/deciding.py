@@ -96,10 +96,15 @@ class Deciding:
         self._dispatcher.resend(lane, attempts)
         self.outputs.changed.set()
 
-    async def end(self) -> None:
-        """Decide no more: when this returns nothing is written any more."""
+    async def end(self, settle_s: float | None = None) -> None:
+        """Decide no more: when this returns nothing is written any more. A snapshot that is being written longer than
+        `settle_s` is left to itself: then a thread may write it still."""
         await self.services.end()
-        await self.recovery.settled()
+        try:
+            async with asyncio.timeout(settle_s):
+                await self.recovery.settled()
+        except TimeoutError:
+            logger.warning("snapshot.left", partition=self._partition, within_s=settle_s)
 
     async def flush(self) -> None:
         """Send what was traced; may take seconds."""

@@ -15,18 +15,21 @@ import structlog
 from dagbok.agents.hosting.watching import Committed
 from dagbok.events.body import decode_body
 from dagbok.events.commit import value_hash
-from dagbok.events.errors import LogCorrupt, LogLost
+from dagbok.events.errors import LogCorrupt, LogLost, StorageFailed
 from dagbok.events.log.port import EVENTS, Log, StoredRecord
 from dagbok.events.rule import GENESIS, Position, follow
 from dagbok.projections.artifacts.port import ScopedArtifacts
 from dagbok.projections.partition import PartitionState, apply
 from dagbok.projections.snapshots.fold import fold_name
 from dagbok.projections.snapshots.index import read_chunk
-from dagbok.projections.snapshots.loader import UNREADABLE, load_run
+from dagbok.projections.snapshots.loader import DAMAGED, load_run
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, decode_manifest
 from dagbok.projections.snapshots.sharing import Sharing
 
 logger = structlog.get_logger(__name__)
+
+UNREAD: Final = (*DAMAGED, StorageFailed)
+"""Whoever only reads goes on without a snapshot, for whatever reason it has none: the log has everything."""
 
 STEP: Final = 1_000
 LARGE_BYTES: Final = 1024 * 1024
@@ -66,7 +69,7 @@ def position_before(source: Source, stream: str, after: int) -> Position:
     for manifest in _manifests(source):
         try:
             parts = _parts(source, manifest, stream)
-        except UNREADABLE as error:
+        except UNREAD as error:
             logger.info("snapshot.not_read", number=manifest.number, error=str(error))
             continue
         if parts is None or parts.seq <= after:
@@ -140,7 +143,7 @@ def _base(source: Source, stream: str) -> PartitionState:
             parts = _parts(source, manifest, stream)
             if parts is not None:
                 state.runs[stream] = load_run(parts, source.parts, Sharing())
-        except UNREADABLE as error:
+        except UNREAD as error:
             # Its owner may have replaced it meanwhile.
             logger.info("snapshot.not_read", number=manifest.number, error=str(error))
         else:

@@ -119,8 +119,8 @@ class _Examination:
     async def clock(self) -> Sequence[Finding]:
         """By a record that nobody waits for: the broker puts its time on it."""
         producer = AIOKafkaProducer(**client_options(self._settings), acks=1)
-        await producer.start()
         try:
+            await producer.start()
             value = msgspec.json.encode(ReplyRecord(to="doctor/clock", replies=()))
             began_ms, began_s = system_ms(), time.monotonic()
             landed = await producer.send_and_wait(replies_topic(self._settings.prefix), value, partition=0)

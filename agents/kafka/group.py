@@ -9,13 +9,13 @@ to give it up would cost a fold of each partition whenever a process comes or go
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from typing import Final
 
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
+from dagbok.agents.kafka.holders import Hold, Holders
 from dagbok.events.errors import DagbokError
 from dagbok.events.log.kafka_client import close_consumer
 from dagbok.events.log.kafka_errors import FAILURES, explain
@@ -36,15 +36,12 @@ them; a member that leads its group then shares out nothing, and does so again o
 LEAVE_S: Final = 5.0
 """So long leaving the group may take; then the others wait for the session to run out."""
 
-Hold = Callable[[int], Coroutine[object, object, None]]
-"""Looks after one partition until it is cancelled. Its end, however it comes, is the end of the group here."""
-
 
 class Group:
-    """A member. `hold` runs once for every partition that this process has, for as long as it has it.
+    """A member. `hold` runs once for every partition that this process has, for as long as it has it; a
+    partition that comes back is held again when the holder before has ended.
 
-    `topic`: its full name. `member`: a name that stays over restarts (static
-    membership: a restart within the session causes no rebalance), or none.
+    `topic`: its full name.
     """
 
     def __init__(
@@ -55,22 +52,19 @@ class Group:
         hold: Hold,
         *,
         session_s: float = SESSION_S,
-        member: str | None = None,
     ) -> None:
-        self._topic, self._group, self._hold, self._session_s = topic, group, hold, session_s
+        self._topic, self._group = topic, group
         self._consumer = AIOKafkaConsumer(
             **client_options(settings) | {"metadata_max_age_ms": METADATA_MS},
             group_id=group,
-            group_instance_id=member,
             enable_auto_commit=False,
             auto_offset_reset="latest",
             session_timeout_ms=int(session_s * 1000),
             heartbeat_interval_ms=int(session_s * 1000 / 5),
             partition_assignment_strategy=(RangePartitionAssignor,),
         )
-        self._holding: dict[int, asyncio.Task[None]] = {}
+        self._holders = Holders(hold, group)
         self._assigned: frozenset[int] = frozenset()
-        self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.joined = asyncio.Event()
         """Set when the group has told for the first time what this process has; that may be nothing."""
 
@@ -80,24 +74,24 @@ class Group:
         return self._assigned
 
     async def run(self) -> None:
-        """Take part until cancelled; then what is held ends, and the group is left, so that others need not wait for
-        the session to run out. While no broker answers, waits for one. Raises what `hold` raises, and what the broker
+        """Take part until cancelled; then the group is left, so that others need not wait for the session to run out,
+        while what is held ends. While no broker answers, waits for one. Raises what `hold` raises, and what the broker
         refuses for good."""
         try:
             await patiently(self._connect, self._waits)
             self._consumer.subscribe([self._topic], listener=_Listener(self))
             polling = asyncio.ensure_future(self._poll())
             try:
-                await asyncio.wait((polling, self._failed), return_when=asyncio.FIRST_COMPLETED)
-                for ended in (self._failed, polling):
+                await asyncio.wait((polling, self._holders.failed), return_when=asyncio.FIRST_COMPLETED)
+                for ended in (self._holders.failed, polling):
                     if ended.done():
                         ended.result()
             finally:
                 polling.cancel()
                 await asyncio.gather(polling, return_exceptions=True)
         finally:
-            await self._drop(frozenset(self._holding))
-            await close_consumer(self._consumer, LEAVE_S)
+            self._holders.end()
+            await asyncio.gather(self._holders.ended(), close_consumer(self._consumer, LEAVE_S))
 
     async def _connect(self) -> None:
         try:
@@ -113,28 +107,13 @@ class Group:
         while True:
             await self._consumer.getmany(timeout_ms=POLL_MS)
 
-    async def assigned(self, partitions: frozenset[int]) -> None:
-        """The group has decided what this process has."""
+    def assigned(self, partitions: frozenset[int]) -> None:
+        """The group has decided what this process has. Returns at once: no heartbeat is sent meanwhile."""
         self._consumer.pause(*(TopicPartition(self._topic, number) for number in partitions))
         self._assigned = partitions
-        await self._drop(frozenset(self._holding) - partitions)
-        for number in sorted(partitions - self._holding.keys()):
-            task = self._holding[number] = asyncio.create_task(self._hold(number), name=f"{self._group}-{number}")
-            task.add_done_callback(self._ended)
+        self._holders.keep(partitions)
         logger.info("group.assigned", group=self._group, partitions=sorted(partitions))
         self.joined.set()
-
-    async def _drop(self, partitions: frozenset[int]) -> None:
-        tasks = [self._holding.pop(number) for number in sorted(partitions)]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if task.cancelled() or task not in self._holding.values() or self._failed.done():
-            return
-        error = task.exception() or RuntimeError(f"{task.get_name()} ended by itself")
-        self._failed.set_exception(error)
 
 
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has no types
@@ -145,4 +124,4 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
         """Told before every rebalance, of everything: what is really gone, `assigned` tells."""
 
     async def on_partitions_assigned(self, assigned: list[TopicPartition]) -> None:
-        await self._group.assigned(frozenset(place.partition for place in assigned))
+        self._group.assigned(frozenset(place.partition for place in assigned))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient
 
-from dagbok.events.log.kafka_client import Place
+from dagbok.events.log.kafka_client import Place, close_consumer
 from dagbok.events.log.kafka_options import client_options
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.port import Bounds
@@ -28,9 +28,7 @@ class Offsets:
         if not wanted:
             return {}
         if self._consumer is None:
-            consumer = AIOKafkaConsumer(**client_options(self._settings), enable_auto_commit=False)
-            self._consumer = consumer
-            await consumer.start()
+            self._consumer = await self._started()
         starts = await self._consumer.beginning_offsets(wanted)
         ends = await self._consumer.end_offsets(wanted)
         return {Place(*place): Bounds(starts[place], ends[place]) for place in wanted}
@@ -58,6 +56,15 @@ class Offsets:
         finally:
             if admin is not None:
                 await admin.close()
+
+    async def _started(self) -> AIOKafkaConsumer:
+        consumer = AIOKafkaConsumer(**client_options(self._settings), enable_auto_commit=False)
+        try:
+            await consumer.start()
+        except BaseException:
+            await close_consumer(consumer)
+            raise
+        return consumer
 
     async def _administrator(self) -> AIOKafkaAdminClient:
         if self._admin is None:

@@ -63,7 +63,7 @@ class SchedulerPart:
     def _standing(self, number: int) -> Standing:
         deciding = self._scheduler.deciding(number)
         position = None if deciding is None else deciding.owner.state.position.last_command_offset + 1
-        return Standing(Place(self._topic, number), position, number in self._scheduler.halted)
+        return Standing(Place(self._topic, number), position, number in self._scheduler.excused)
 
     def count(self, metrics: Metrics) -> None:
         metrics.halted.labels(role=self.role).set(len(self._scheduler.halted))

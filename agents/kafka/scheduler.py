@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Final
 
 import structlog
@@ -13,6 +14,7 @@ from dagbok.agents.kafka.group import SESSION_S, Group
 from dagbok.agents.kafka.metrics import Metrics
 from dagbok.agents.kafka.names import scheduler_group
 from dagbok.agents.kafka.observing import Observer
+from dagbok.agents.kafka.retrying import Retrying
 from dagbok.agents.kafka.slots import KafkaSlots
 from dagbok.agents.queue.port import Queue
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit
@@ -26,8 +28,9 @@ from dagbok.projections.snapshots.keeper import DUE_BYTES, SnapshotKeeper
 
 logger = structlog.get_logger(__name__)
 
-FIRST_PAUSE_S: Final = 1.0
-LONGEST_PAUSE_S: Final = 60.0
+SETTLE_S: Final = 10.0
+"""So long the snapshot that is being written may take when its partition goes. One that is given up does no harm: the
+slots have it as a whole or not at all."""
 
 
 def anybody(process: str) -> bool:
@@ -50,11 +53,10 @@ class Scheduler:
         session_s: float = SESSION_S,
         snapshot_bytes: int = DUE_BYTES,
         tenant_limit: TenantLimit | None = None,
-        member: str | None = None,
         clock: Clock = system_ms,
         metrics: Metrics | None = None,
     ) -> None:
-        """`session_s` and `member` as in `Group`, `snapshot_bytes` as in `SnapshotKeeper`, `tenant_limit` as in
+        """`session_s` as in `Group`, `snapshot_bytes` as in `SnapshotKeeper`, `tenant_limit` as in
         `Dispatcher`: per partition; `clock`: the wall clock of this machine; `metrics`: where commits are counted."""
         self._settings, self._log, self._queue, self._chunks = settings, log, queue, chunks
         self._process, self._snapshot_bytes, self._tenant_limit = process, snapshot_bytes, tenant_limit
@@ -62,26 +64,35 @@ class Scheduler:
         self._thread = LoopThread("kafka-slots")
         self._metrics = metrics
         self._deciding: dict[int, Deciding] = {}
-        self.halted: dict[int, DagbokError] = {}
-        """The partitions that cannot be decided for, and why."""
+        self._retrying = Retrying("partition", self._decide)
         self._moved = asyncio.Condition()
         self.group = Group(
             settings,
             settings.prefix + COMMANDS,
             scheduler_group(settings.prefix),
-            self._hold,
+            self._retrying.hold,
             session_s=session_s,
-            member=member,
         )
 
     async def run(self) -> None:
-        """Until cancelled; then the partitions go to others. A partition that cannot be decided for (lost records, a
-        clock that is far off) is held and does nothing, with an alarm, and is tried again: the others go on. Raises
-        whatever nobody has foreseen: then the process is to end, and another may do better."""
+        """Until cancelled; then the partitions go to others. While the broker or the store of the snapshots is away, it
+        is waited for. A partition that cannot be decided for (lost records, a clock that is far off) is held and does
+        nothing, with an alarm, and is tried again: the others go on. Raises whatever nobody has foreseen: then the
+        process is to end, and another may do better."""
         try:
             await self.group.run()
         finally:
             await self._thread.close()
+
+    @property
+    def halted(self) -> Mapping[int, DagbokError]:
+        """The partitions that cannot be decided for, and why."""
+        return self._retrying.halted
+
+    @property
+    def excused(self) -> frozenset[int]:
+        """See `Retrying.excused`."""
+        return self._retrying.excused
 
     def deciding(self, partition: int) -> Deciding | None:
         """What decides for a partition here; none when that is not this process, or it folds still."""
@@ -92,30 +103,6 @@ class Scheduler:
         async with self._moved:
             await self._moved.wait_for(lambda: partition in self._deciding)
         return self._deciding[partition]
-
-    async def _hold(self, partition: int) -> None:
-        try:
-            await self._hold_surely(partition)
-        finally:
-            self.halted.pop(partition, None)
-
-    async def _hold_surely(self, partition: int) -> None:
-        pause_s = FIRST_PAUSE_S
-        while True:
-            try:
-                await self._decide(partition)
-            except DagbokError as error:
-                self.halted[partition] = error
-                logger.error(
-                    "partition.halted",
-                    partition=partition,
-                    code=str(error.code),
-                    error=error.message,
-                    advice=error.advice,
-                    again_s=pause_s,
-                )
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     async def _decide(self, partition: int) -> None:
         failure: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
@@ -145,7 +132,7 @@ class Scheduler:
         try:
             await deciding.begin()
             deciding.go_on()
-            self.halted.pop(partition, None)
+            self._retrying.going(partition)
             if self._metrics is not None:
                 self._metrics.takeovers.inc()
             async with self._moved:
@@ -155,7 +142,7 @@ class Scheduler:
             raise await asyncio.shield(failure)
         finally:
             self._deciding.pop(partition, None)
-            await deciding.end()
+            await deciding.end(SETTLE_S)
             if observer is not None:
                 observer.close()
             await deciding.flush()

@@ -6,17 +6,16 @@ The fold is part of the key: while two versions of the code run side by side, ne
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
-from aiokafka import AIOKafkaProducer
-
+from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
-from dagbok.events.log.kafka_client import Place, place
+from dagbok.events.log.kafka_client import Place, abandon, close_producer, open_producer, place
 from dagbok.events.log.kafka_errors import FAILURES, explain
-from dagbok.events.log.kafka_options import client_options
 from dagbok.events.log.kafka_reader import Reader
 from dagbok.events.log.kafka_settings import KafkaSettings
-from dagbok.events.log.kafka_sizes import BATCH_BYTES, FETCH_BYTES, REQUEST_BYTES
+from dagbok.events.log.kafka_sizes import BATCH_BYTES, FETCH_BYTES
 from dagbok.events.log.kafka_thread import LoopThread
 from dagbok.projections.snapshots.fold import fold_name
 
@@ -42,7 +41,7 @@ class KafkaSlots:
     def write(self, slot: int, data: bytes) -> None:
         """Replace one slot, durably and as a whole."""
         if len(data) > BATCH_BYTES:
-            raise InvalidInput(f"a manifest of {len(data)} bytes is larger than a record of {self._name} may be")
+            raise self._too_large(data)
         self._put(slot, data)
 
     def clear(self, slot: int) -> None:
@@ -56,18 +55,24 @@ class KafkaSlots:
             raise explain(error, self._name) from error
 
     async def _append(self, key: bytes, data: bytes) -> None:
-        producer = AIOKafkaProducer(
-            **client_options(self._settings),
-            acks="all",
-            enable_idempotence=True,
-            compression_type=None if self._settings.compression == "none" else self._settings.compression,
-            max_request_size=REQUEST_BYTES,
-        )
-        await producer.start()
+        """Given up after twice the time of a request. An idempotent batch never expires by itself, so a producer in
+        doubt is torn down: what it had sent may be there or not, as a whole."""
+        producer = await open_producer(self._settings)
         try:
-            await producer.send_and_wait(self._place.topic, data, key, partition=self._place.partition)
-        finally:
-            await producer.stop()
+            async with asyncio.timeout(2 * self._settings.request_timeout_s):
+                batch = producer.create_batch()
+                if batch.append(timestamp=None, key=key, value=data, headers=[]) is None:
+                    raise self._too_large(data)
+                batch.close()
+                await (await producer.send_batch(batch, self._place.topic, partition=self._place.partition))
+        except BaseException:
+            await abandon(producer)
+            raise
+        await close_producer(producer)
+
+    def _too_large(self, data: bytes) -> InvalidInput:
+        told = f"a manifest of {len(data)} bytes is larger than a record of {self._name} may be"
+        return InvalidInput(told, code=Code.TOO_LARGE)
 
     async def _read(self) -> list[bytes]:
         reader = await Reader.open(self._settings, [self._place], cursors=1, fetch_bytes=FETCH_BYTES, ahead=False)

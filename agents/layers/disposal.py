@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dagbok.agents.layers.failing import ending
-from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
-from dagbok.agents.layers.scopes import Scopes
+from dagbok.agents.layers.lifecycle import ExitIntent
+from dagbok.agents.layers.scopes import NONE, Dependencies, Scopes
 from dagbok.agents.layers.slot import LayerRunSlot
-
-Dependencies = Mapping[str, frozenset[str]]
 
 
 class Disposal(Scopes):
@@ -22,10 +20,8 @@ class Disposal(Scopes):
 
     def __init__(self, slots: Mapping[str, LayerRunSlot], dependencies: Dependencies) -> None:
         """Take the slots in order, and for each the names of those that it depends on."""
-        super().__init__(slots)
-        self._dependencies = dependencies
+        super().__init__(slots, NONE, dependencies)
         self._failed: list[BaseException] = []
-        self._needed: set[str] = set()
 
     async def enter(self) -> None:
         """Enter what can be entered. It raises only what is no Exception (a cancellation); then all that was entered is
@@ -54,14 +50,6 @@ class Disposal(Scopes):
     async def leave(self, error: BaseException | None) -> list[BaseException]:
         """Delete what was entered, in reverse order. All errors, those of entering first."""
         return self._failed + await super().leave(error)
-
-    async def _leave_slot(self, name: str, slot: LayerRunSlot, seen: BaseException | None) -> list[BaseException]:
-        if name in self._needed and slot.delete_may_be_tried_again:
-            slot.exit_intent = ExitIntent.SUSPEND
-        errors = await super()._leave_slot(name, slot, seen)
-        if slot.lifecycle_state is LifecycleState.SUSPENDED:
-            self._needed |= self._dependencies[name]
-        return errors
 
     def _stays(self, name: str, missing: set[str]) -> None:
         missing.add(name)

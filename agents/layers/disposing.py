@@ -15,13 +15,13 @@ from dagbok.agents.layers.preparing import unknown_configs
 from dagbok.agents.layers.problems import raise_problems
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.snapshots.claims import SnapshotClaims, claim
-from dagbok.agents.layers.snapshots.deleting import configs_of, deletions, slots_of
+from dagbok.agents.layers.snapshots.deleting import configs_of, deletions, dependencies_of, slots_of
 from dagbok.agents.layers.snapshots.found import AnySnapshotValue, FoundLayer, FoundLayers, found_layers
-from dagbok.agents.layers.snapshots.identity import state_version_of, type_of
 from dagbok.agents.layers.snapshots.plan import Dropped
 from dagbok.agents.layers.snapshots.planning import dropped_by
 from dagbok.agents.layers.snapshots.rules import ResumeRules
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
+from dagbok.agents.layers.snapshots.taking import as_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,7 @@ class Disposing:
         slot, node = self.slots.get(was.name), self.nodes.get(was.name)
         if slot is None or node is None or was.lifecycle is not LifecycleState.SUSPENDED:
             return was.snapshot(was.cleanly)
-        return LayerSnapshot(
-            name=was.name,
-            type=type_of(node),
-            state_version=state_version_of(node),
-            lifecycle=slot.lifecycle_state,
-            cleanly=slot.exit_error is None,
-            state=slot.kept_state,
-        )
+        return as_left(node, slot)
 
 
 def prepare_disposal(
@@ -85,8 +78,8 @@ def prepare_disposal(
 async def dispose(disposing: Disposing, claims: SnapshotClaims, cleanup_timeout_s: float) -> Snapshot:
     """Delete the layers. Returns and raises what `Compositor.dispose` says."""
     await claim(claims, disposing.found.id)
-    dependencies = {name: frozenset(disposing.nodes[name].deps.values()) for name in disposing.slots}
-    errors = await _deleted(Disposal(disposing.slots, dependencies), cleanup_timeout_s)
+    scopes = Disposal(disposing.slots, dependencies_of(disposing.nodes.values()))
+    errors = await _deleted(scopes, cleanup_timeout_s)
     left, error = disposing.left(), ending(None, errors)
     if error is not None:
         attach_snapshots(error, None, left)

@@ -30,10 +30,11 @@ class Entering(Generic[RunT]):
 
     async def __aenter__(self) -> RunT:
         self._run = self._make_run()
-        self._scopes = Scopes(self._run.slots, self._run.dropped)
+        self._scopes = Scopes(self._run.slots, self._run.dropped, self._run.dropped_dependencies)
         await claim(self._claims, self._run.parent)
         if self._scopes.are_idle():
             await self._scopes.enter()
+            self._scopes.begins()
             return self._run
         self._owner = Owner(self._scopes, self._timeout_s)
         failed = await self._owner.enter()
@@ -42,6 +43,7 @@ class Entering(Generic[RunT]):
             self._run.end_unentered()
             attach_snapshots(error, self._run.session_snapshot, self._run.snapshot)
             raise error
+        self._scopes.begins()
         return self._run
 
     async def __aexit__(

@@ -99,8 +99,10 @@ class Growing(MutableSequence[T], Generic[T]):
 
     def _change(self, at: int | slice) -> None:
         length = len(self._items)
-        places = range(*at.indices(length)) if isinstance(at, slice) else [at + length if at < 0 else at]
-        first = min(places, default=length)
+        if isinstance(at, slice):  # an empty one may still be a place where something is put in
+            first = min([at.indices(length)[0], *range(*at.indices(length))])
+        else:
+            first = at + length if at < 0 else at
         self.valid, self.written = min(self.valid, first), min(self.written, first)
 
     def _looked_at(self, places: Iterable[int]) -> list[T]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Self
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from dagbok.agents.layers.deps import Dependable, LayerDeps
+from dagbok.agents.layers.deps import Dependable, LayerDeps, dep_specs
 from dagbok.agents.layers.inference import infer_types
 from dagbok.agents.layers.models import EmptyLayerConfig, EmptyRuntimeState, LayerConfig, StateMigrator
 
@@ -75,29 +75,35 @@ class Layer(Dependable, ABC, Generic[DepsT, PromptT, UserPromptT, ToolT, ConfigT
         """A layer for one run. Override it where the constructor takes arguments; `config` is set on it in any case."""
         return cls()
 
+    @classmethod
+    def dependency_names(cls) -> frozenset[str]:
+        """The fields of `deps_type`: what may be bound to a layer of this class."""
+        return frozenset(dep_specs(cls.deps_type))
+
     def bind_deps(self, deps: Mapping[str, Layer[Any, Any, Any, Any, Any, Any] | None]) -> None:
-        """Set `deps` from layers by field name. Errors are those of `LayerDeps`."""
-        object.__setattr__(self, "deps", self.deps_type(**deps))
+        """Set `deps` from layers by field name; other names are passed over. Errors are those of `LayerDeps`."""
+        declared = dep_specs(self.deps_type)
+        object.__setattr__(self, "deps", self.deps_type(**{name: deps.get(name) for name in declared}))
 
     @property
     def prefix_prompts(self) -> Sequence[PromptT]:
         """What it puts before the prompts of later layers."""
-        return ()
+        return []
 
     @property
     def suffix_prompts(self) -> Sequence[PromptT]:
         """What it puts behind all prefixes, and behind the suffixes of later layers."""
-        return ()
+        return []
 
     @property
     def user_prompts(self) -> Sequence[UserPromptT]:
         """What it lets the user say."""
-        return ()
+        return []
 
     @property
     def tools(self) -> Sequence[ToolT]:
         """The tools it gives."""
-        return ()
+        return []
 
     def wrap_prompt(self, prompt: PromptT) -> object:
         """Tag a prompt with the library that it is for; families do."""

@@ -40,9 +40,8 @@ class Owner:
             either: set[asyncio.Future[Any]] = {self._task, self._entered}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError as cancelled:
-            if self._entered.done():
-                self._leaving.set_result(cancelled)
-            else:
+            self._leaving.set_result(cancelled)
+            if not self._entered.done():
                 self._task.cancel()
             return [cancelled, *_without_cuts(await self._end(cancelled))]
         return [] if self._entered.done() else self._errors() or [asyncio.CancelledError()]
@@ -90,7 +89,7 @@ class Owner:
 
     def _cuts(self) -> Iterator[bool]:
         """Cut what goes on now, as often as there may be steps; then give up."""
-        for _ in range(2 * len(self._scopes.slots) + 2):
+        for _ in range(2 * len(self._scopes.slots) + 2 * len(self._scopes.dropped) + 2):
             self._scopes.overdue = True
             self._task.cancel()
             yield True

@@ -12,13 +12,14 @@ from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.preparing import Prepared
 from dagbok.agents.layers.schemas import CompositorSessionSnapshot, LayerSessionSnapshot
+from dagbok.agents.layers.scopes import Dependencies
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.snapshots.diff import SnapshotDiff
 from dagbok.agents.layers.snapshots.schema import Snapshot
-from dagbok.agents.layers.snapshots.taking import left_over, taken, taken_after_failed_entry
+from dagbok.agents.layers.snapshots.taking import taken, taken_after_failed_entry
 from dagbok.agents.layers.tags import AllPromptTypes, AllToolTypes, AllUserPromptTypes
 from dagbok.agents.layers.tool_names import check_tool_names
-from dagbok.agents.layers.transformers import Transformers
+from dagbok.agents.layers.transformers import CompositorTransformer, Transformers
 
 GotT = TypeVar("GotT", bound=AnyLayer)
 RunPromptT = DefaultTypeVar("RunPromptT", default=AllPromptTypes)
@@ -53,6 +54,11 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
     def dropped(self) -> Mapping[str, LayerRunSlot]:
         """What the rules had deleted when the run was entered."""
         return self._prepared.dropped
+
+    @property
+    def dropped_dependencies(self) -> Dependencies:
+        """By name, what each of these depends on."""
+        return self._prepared.dropped_dependencies
 
     @property
     def resumed_from(self) -> SnapshotDiff | None:
@@ -128,20 +134,33 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
         check_tool_names(wrapped)
         return self._transformers.of_tools(wrapped)
 
+    @property
+    def prompt_transformer(self) -> CompositorTransformer[Any, RunPromptT] | None:
+        """What the tagged prompts pass, if anything."""
+        return self._transformers.prompts
+
+    @property
+    def user_prompt_transformer(self) -> CompositorTransformer[Any, RunUserPromptT] | None:
+        """What the tagged user prompts pass, if anything."""
+        return self._transformers.user_prompts
+
+    @property
+    def tool_transformer(self) -> CompositorTransformer[Any, RunToolT] | None:
+        """What the tagged tools pass, if anything."""
+        return self._transformers.tools
+
     def end(self) -> None:
         """The layers have been left: from now on there is a snapshot, and nothing else to read. `enter` calls it."""
         self._ended = True
 
     def end_unentered(self) -> None:
         """The same where entering failed: what was to be dropped may still be suspended."""
-        plan, dropped = self._prepared.plan, self._prepared.dropped
-        self._ended, plain = True, self._taken().layers
+        plan, dropped, self._ended = self._prepared.plan, self._prepared.dropped, True
         self._own_snapshot = taken_after_failed_entry(self._nodes, plan, self.slots, dropped)
-        for name, left in left_over(plan, dropped).items():
-            plain = [each for each in plain if each.name != name]
-            state = LayerSessionSnapshot(name=name, lifecycle_state=left.lifecycle, runtime_state=left.state)
-            plain.append(state)
-        self._snapshot = CompositorSessionSnapshot(layers=plain)
+        if dropped:
+            left = [(each.name, each.lifecycle, each.state) for each in self._own_snapshot.layers]
+            layers = [LayerSessionSnapshot(name=n, lifecycle_state=stands, runtime_state=of) for n, stands, of in left]
+            self._snapshot = CompositorSessionSnapshot(layers=layers)
 
     def _layers(self) -> list[AnyLayer]:
         if self._ended:

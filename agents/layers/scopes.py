@@ -11,7 +11,10 @@ from dagbok.agents.layers.layer import AnyLayer, Layer
 from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.slot import LayerRunSlot
 
+Dependencies = Mapping[str, frozenset[str]]
 NONE: Mapping[str, LayerRunSlot] = MappingProxyType({})
+NO_DEPENDENCIES: Dependencies = MappingProxyType({})
+NOTHING: frozenset[str] = frozenset()
 HOOKS = ("resource_context", "on_context_create", "on_context_resume", "on_context_suspend", "on_context_delete")
 
 
@@ -25,8 +28,17 @@ class Scopes:
     """The slots of one run by name, in order. Those that are `dropped` are entered behind them, and deleted before the
     run begins."""
 
-    def __init__(self, slots: Mapping[str, LayerRunSlot], dropped: Mapping[str, LayerRunSlot] = NONE) -> None:
+    def __init__(
+        self,
+        slots: Mapping[str, LayerRunSlot],
+        dropped: Mapping[str, LayerRunSlot] = NONE,
+        dependencies: Dependencies = NO_DEPENDENCIES,
+    ) -> None:
+        """Take the slots in order; `dependencies`: of those that are deleted because a snapshot has them, the names of
+        those that each depends on."""
         self.slots, self.dropped = slots, dropped
+        self._dependencies = dependencies
+        self._needed: set[str] = set()
         self.overdue = False
         """True: time is up, and a step that is cancelled now is told as a TimeoutError."""
 
@@ -38,8 +50,8 @@ class Scopes:
         """Enter every layer, then delete what is dropped.
 
         When one fails, it keeps its state and its resource is closed; the ones before are left: those that were
-        suspended are suspended again, new ones are deleted. So are all when what is dropped cannot be deleted. Raises
-        that error, or as `failing` says.
+        suspended are suspended again, new ones are deleted. So are all when what is dropped cannot be deleted, and what
+        that depends on. Until `begins` is called, leaving does the same. Raises that error, or as `failing` says.
         """
         entered: list[tuple[str, LayerRunSlot]] = []
         for name, slot in (*self.slots.items(), *self.dropped.items()):
@@ -57,6 +69,9 @@ class Scopes:
             entered.append((name, slot))
         if self.dropped:
             await self._delete_dropped(entered[: len(self.slots)])
+
+    def begins(self) -> None:
+        """The caller has the run: from now on leaving deletes what nobody wants suspended."""
         for slot in self.slots.values():
             slot.exit_intent = ExitIntent.DELETE
 
@@ -103,6 +118,8 @@ class Scopes:
 
     async def _leave_slot(self, name: str, slot: LayerRunSlot, seen: BaseException | None) -> list[BaseException]:
         layer = slot.layer
+        if name in self._needed and slot.delete_may_be_tried_again:
+            slot.exit_intent = ExitIntent.SUSPEND
         if slot.exit_intent is ExitIntent.SUSPEND:
             hook, after = layer.on_context_suspend, LifecycleState.SUSPENDED
         else:
@@ -110,6 +127,8 @@ class Scopes:
         errors = await self._step(hook, f"{slot.exit_intent} hook of layer '{name}'")
         again = bool(errors) and slot.delete_may_be_tried_again
         slot.lifecycle_state = LifecycleState.SUSPENDED if again else after
+        if slot.lifecycle_state is LifecycleState.SUSPENDED:
+            self._needed |= self._dependencies.get(name, NOTHING)
         errors += await self._close_resource(name, slot, seen or next(iter(errors), None))
         try:
             slot.keep_state()

@@ -17,4 +17,4 @@ class ToolsLayer(PlainLayer[NoLayerDeps]):
 
     @property
     def tools(self) -> Sequence[PlainTool]:
-        return self.tool_entries
+        return list(self.tool_entries)

@@ -174,7 +174,7 @@ class Outbox:
         known = self._decided.get(partition, -1)
         try:
             end = (await self._log.bounds(EVENTS, partition)).end
-            parts = split_value(self._log.value_at(EVENTS, partition, end - 1))
+            parts = split_value(await asyncio.to_thread(self._log.value_at, EVENTS, partition, end - 1))
         except (DagbokError, OSError):
             return known
         return known if parts is None else max(known, parts[0].command_offset)

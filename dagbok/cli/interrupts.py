@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import FrameType
 from typing import TypeVar
@@ -33,6 +34,15 @@ class Interrupted(Exception):
     def status(self) -> int:
         """The exit status by custom: 130 for Ctrl-C, 143 for SIGTERM."""
         return 128 + self.number
+
+
+class LeavableThreads(ThreadPoolExecutor):
+    """A default executor that a loop does not wait for at its end: it would wait without end for a function that asks a
+    store that does not answer. `leave_threads` is for afterwards."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Whatever `wait` says: what runs is left to itself, and what has not begun never does."""
+        super().shutdown(wait=False, cancel_futures=True)
 
 
 def leave_threads(status: int) -> None:

@@ -15,7 +15,7 @@ from dagbok.agents.queue import KINDS
 from dagbok.agents.workers.definitions import Registry
 from dagbok.cli.cluster import Cluster, HealthOptions, Stores, with_kafka
 from dagbok.cli.exits import Exit
-from dagbok.cli.interrupts import Interrupted, end_after, interruptible, leave_threads
+from dagbok.cli.interrupts import Interrupted, LeavableThreads, end_after, interruptible, leave_threads
 from dagbok.cli.module_file import load_all
 from dagbok.cli.options import Output, settle
 from dagbok.events.codes import Code
@@ -135,6 +135,7 @@ def _serve(role: str, options: Options, settings: Settings, play: Play) -> int:
 
 
 async def _play(playing: Coroutine[object, object, None], health: Health, settings: Settings) -> None:
+    asyncio.get_running_loop().set_default_executor(LeavableThreads())
     if settings.health_port is None:
         await playing
         return

@@ -65,6 +65,8 @@ class Pool:
         else:
             while not self._free:  # one is being opened that nobody waits for
                 await asyncio.wait(self._opening)
+                if self._count < self._most:  # its opening has failed, or another one was lost
+                    return await self._take(offset)
             cursor = self._free.pop(0)
             cursor.seek(offset)
         return cursor

@@ -6,6 +6,7 @@ a new one in its place, or refreshes it) holds the shared lock. So no file is re
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -42,10 +43,17 @@ def write_whole(folder: int, name: str, data: bytes) -> None:
 
 
 def read_start(folder: int, name: str, limit_bytes: int) -> bytes:
-    """The first `limit_bytes` bytes of a regular file, or all. Raises as `opened_file`."""
+    """The first `limit_bytes` bytes of a regular file, or all. Raises as `opened_file`, and `ArtifactDamaged` for what
+    the disk cannot give back: no later try would help."""
     with opened_file(folder, name) as file:
         # A buffer of `limit_bytes` would be allocated at once, however small the file.
-        return file.read(min(limit_bytes, os.fstat(file.fileno()).st_size))
+        size_bytes = min(limit_bytes, os.fstat(file.fileno()).st_size)
+        try:
+            return file.read(size_bytes)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            raise ArtifactDamaged(f"{name} cannot be read from its disk: {error.strerror}") from error
 
 
 def refresh(folder: int, name: str) -> None:

@@ -31,7 +31,7 @@ class Listed(NamedTuple):
 
 
 def read_chunk(store: ScopedArtifacts, key: ArtifactKey) -> Entries:
-    """The runs of a chunk. Raises one of `UNREADABLE` (`loader.py`)."""
+    """The runs of a chunk. Raises one of `DAMAGED` (`loader.py`), or `StorageFailed`."""
     return _decode(read_part(store, key))
 
 
@@ -59,7 +59,7 @@ class ColdRuns:
         self._in_chunk.update(dict.fromkeys(streams, key))
 
     def find(self, store: ScopedArtifacts, stream: str) -> RunParts | None:
-        """The parts of a run; none when it is not here. Blocks, and raises one of `UNREADABLE`."""
+        """The parts of a run; none when it is not here. Blocks, and raises one of `DAMAGED`, or `StorageFailed`."""
         if (parts := self._fresh.get(stream)) is not None:
             return parts
         if (key := self._in_chunk.get(stream)) is None:

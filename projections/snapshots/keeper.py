@@ -18,7 +18,7 @@ from dagbok.projections.snapshots.ahead import Ahead
 from dagbok.projections.snapshots.cut import Cut, Written, cut, write_parts
 from dagbok.projections.snapshots.dirty import DirtySegments
 from dagbok.projections.snapshots.index import ColdRuns, Listing
-from dagbok.projections.snapshots.loader import UNREADABLE, load_run, load_state, read_manifests
+from dagbok.projections.snapshots.loader import DAMAGED, load_run, load_state, read_manifests
 from dagbok.projections.snapshots.manifest import Manifest, RunParts, Slots, encode_manifest
 from dagbok.projections.snapshots.roots import parts_in, stale_parts
 from dagbok.projections.snapshots.sharing import Sharing
@@ -58,10 +58,13 @@ class SnapshotKeeper:
         self._older: Manifest | None = None
         self._cold = ColdRuns()
         self._writing: asyncio.Task[None] | None = None
+        self._given_up = False
 
     async def load(self) -> PartitionState:
-        """The state of the newest snapshot that can be trusted; an empty one when there is none."""
+        """The state of the newest snapshot that can be trusted; an empty one when there is none. Raises `StorageFailed`
+        when the store of the parts does not answer, and what reading the slots raises: it may be called again."""
         await self.settled()
+        await self._clear_given_up()
         self._dirty.take()
         self._ahead.take()
         self._since_bytes = 0
@@ -78,8 +81,8 @@ class SnapshotKeeper:
         return PartitionState(self._partition)
 
     def thaw(self, state: PartitionState, stream: str) -> None:
-        """Bring a run back into memory. Raises `StorageFailed` when its parts are damaged: then the snapshot is given
-        up, and folding anew gives the run."""
+        """Bring a run back into memory (blocking). Raises `StorageFailed` when the store does not answer, and when its
+        parts are damaged: then the snapshots are given up, and `load` and folding anew give the run."""
         if stream in self._cold:
             with self._giving_up(stream):
                 self._take_back(state, stream, self._load(stream))
@@ -97,7 +100,7 @@ class SnapshotKeeper:
         up."""
         try:
             loaded = self._load(stream)
-        except UNREADABLE as error:
+        except DAMAGED as error:
             raise _damaged(stream, error) from error
         return None if loaded is None else loaded[1]
 
@@ -114,10 +117,15 @@ class SnapshotKeeper:
     def _giving_up(self, stream: str) -> Iterator[None]:
         try:
             yield
-        except UNREADABLE as error:
-            for slot in (0, 1):
-                self._slots.clear(slot)
+        except DAMAGED as error:
+            self._given_up = True
             raise _damaged(stream, error) from error
+
+    async def _clear_given_up(self) -> None:
+        if self._given_up:
+            for slot in (0, 1):
+                await asyncio.to_thread(self._slots.clear, slot)
+            self._given_up = False
 
     def note(self, state: PartitionState, stream: str | None, events: Sequence[Event], size_bytes: int) -> None:
         """A commit was folded into `state`."""

@@ -1,4 +1,8 @@
-"""Loads the newest snapshot that can be trusted; a damaged one only makes recovery slower."""
+"""Loads the newest snapshot that can be trusted; a damaged one only makes recovery slower.
+
+A store that does not answer says nothing of what it has: `StorageFailed` is no damage. It is raised, and whoever needs
+the snapshot tries again: to read everything instead would take longer than most outages, and lose the snapshots.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import msgspec
 import structlog
 import zstandard
 
-from dagbok.events.errors import ArtifactError, LogLost, StorageFailed
+from dagbok.events.errors import ArtifactError, LogLost
 from dagbok.events.log.port import Log
 from dagbok.projections.artifacts.port import ScopedArtifacts
 from dagbok.projections.partition import PartitionState
@@ -26,8 +30,9 @@ from dagbok.projections.task_graph.state import RunState
 
 logger = structlog.get_logger(__name__)
 
-UNREADABLE: Final = (ArtifactError, StorageFailed, msgspec.MsgspecError, zstandard.ZstdError)
-"""What reading a part may raise: missing, altered, on a failing disk, or of a form that this code does not know."""
+DAMAGED: Final = (ArtifactError, msgspec.MsgspecError, zstandard.ZstdError)
+"""What reading a part raises that will never be read again: missing, altered, or of a form that this code does not
+know."""
 
 
 async def read_manifests(slots: Slots, log: Log, partition: int) -> list[Manifest]:
@@ -50,7 +55,8 @@ def load_state(
     manifest: Manifest, store: ScopedArtifacts, cold_before_ms: int
 ) -> tuple[PartitionState, ColdRuns] | None:
     """The state, and the runs that stay parts: those in chunks, and those that were closed before `cold_before_ms`.
-    None when a part that is wanted now, or a chunk, is damaged."""
+    None when a part that is wanted now, or a chunk, is damaged. Raises `StorageFailed` when the store does not answer
+    (blocking)."""
     try:
         with _no_collection():
             remembered = decode_remembered(read_part(store, manifest.remembered))
@@ -64,13 +70,14 @@ def load_state(
                 else:
                     state.runs[stream] = load_run(parts, store, sharing)
             return state, cold
-    except UNREADABLE as error:
+    except DAMAGED as error:
         logger.warning("snapshot.damaged", partition=manifest.partition, number=manifest.number, error=str(error))
         return None
 
 
 def load_run(parts: RunParts, store: ScopedArtifacts, sharing: Sharing) -> RunState:
-    """One run; what is equal in all runs that share `sharing` is one object. Raises one of `UNREADABLE`."""
+    """One run; what is equal in all runs that share `sharing` is one object. Raises one of `DAMAGED`, or
+    `StorageFailed`."""
     return decode_run(read_part(store, parts.head), (read_part(store, key) for key in parts.segments), sharing)
 
 

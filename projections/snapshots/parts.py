@@ -29,7 +29,7 @@ def put_part(store: ScopedArtifacts, data: bytes) -> ArtifactKey:
 
 
 def read_part(store: ScopedArtifacts, key: ArtifactKey) -> bytes:
-    """A part, proven by its hash (blocking). Raises one of `UNREADABLE` (`loader.py`)."""
+    """A part, proven by its hash (blocking). Raises one of `DAMAGED` (`loader.py`), or `StorageFailed`."""
     return zstandard.ZstdDecompressor().decompress(store.get(key.sha256, key.size_bytes))
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import errno
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from dagbok.events.errors import StorageFailed
 from dagbok.events.log.memory import MemoryLog
+from dagbok.projections.artifacts import files
+from dagbok.projections.artifacts.local import LocalBlobs
 from dagbok.projections.snapshots.slots import FileSlots
 from tests.support.histories import random_history
 from tests.support.logbuilder import LogBuilder
@@ -92,6 +98,54 @@ async def test_a_cold_run_whose_parts_are_damaged_makes_recovery_read_everything
     with pytest.raises(StorageFailed):
         keeper.thaw(state, cold.pop())
     assert image(await fold(log, keeper, save=False)) == image(builder.state)
+
+
+async def test_while_the_store_does_not_answer_no_snapshot_is_given_up_and_nothing_is_read_anew(
+    builder: LogBuilder, log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fold(log, keeper_in(tmp_path, log, cold_after_ms=1))
+    kept = {path.name: path.read_bytes() for path in manifests(tmp_path)}
+    keeper = keeper_in(tmp_path, log, cold_after_ms=1)
+    state = await keeper.load()
+    cold = sorted(keeper.cold)
+    with monkeypatch.context() as outage:
+        outage.setattr(LocalBlobs, "read", no_answer)
+        with pytest.raises(StorageFailed, match="does not answer"):
+            await keeper.warm(state, cold)
+        with pytest.raises(StorageFailed, match="does not answer"):
+            keeper.thaw(state, cold[0])
+        for asking in (keeper, keeper_in(tmp_path, log)):
+            with pytest.raises(StorageFailed, match="does not answer"):
+                await asking.load()
+    assert {path.name: path.read_bytes() for path in manifests(tmp_path)} == kept
+    again = await keeper.load()
+    assert again.position == state.position
+    await keeper.warm(again, cold)
+    assert image(await fold(log, keeper_in(tmp_path, log), save=False)) == image(builder.state)
+
+
+async def test_a_part_that_the_disk_cannot_give_back_is_damaged(
+    builder: LogBuilder, log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fold(log, keeper_in(tmp_path, log))
+
+    class BadSector(io.BytesIO):
+        def fileno(self) -> int:
+            return 0
+
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    @contextmanager
+    def opened_file(folder: int, name: str) -> Iterator[BinaryIO]:
+        yield BadSector()
+
+    monkeypatch.setattr(files, "opened_file", opened_file)
+    assert image(await fold(log, keeper_in(tmp_path, log), save=False)) == image(builder.state)
+
+
+def no_answer(blobs: LocalBlobs, name: str, limit_bytes: int) -> bytes | None:
+    raise StorageFailed("the service does not answer")
 
 
 @pytest.mark.parametrize("error", [StorageFailed("full"), MemoryError(), RuntimeError("can't start new thread")])

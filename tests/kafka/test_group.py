@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dagbok.agents.kafka.group import Group, Hold
+from dagbok.agents.kafka.group import Group
+from dagbok.agents.kafka.holders import Hold
 from dagbok.events.log.kafka_settings import KafkaSettings
 from tests.kafka.conftest import NewTopics
 
@@ -119,3 +120,26 @@ async def test_when_what_looks_after_a_partition_fails_so_does_the_process(
     with pytest.raises(OSError, match="burns"):
         async with asyncio.timeout(TIMEOUT_S):
             await Group(settings, topic, f"{topic}-group", fails, session_s=1.5).run()
+
+
+async def test_a_member_whose_holders_end_slowly_stays_in_the_group(settings: KafkaSettings, topic: str) -> None:
+    """As an owner that uploads a snapshot: for longer than a session."""
+    seen, let_go = Seen(), asyncio.Event()
+    quick = seen.holder("a")
+
+    async def slowly(partition: int) -> None:
+        try:
+            await quick(partition)
+        finally:
+            await let_go.wait()
+
+    slow = Group(settings, topic, f"{topic}-group", slowly, session_s=1.5)
+    async with taking_part(slow):
+        await seen.until(lambda: seen.shares("a"))
+        async with member(settings, topic, seen, "b"):
+            await seen.until(lambda: seen.shares("a", "b"))
+            kept = set(seen.held["a"])
+            await asyncio.sleep(3)  # two sessions
+            assert (seen.held["a"], slow.partitions) == (kept, frozenset(kept))
+            let_go.set()
+        await seen.until(lambda: seen.shares("a"))

@@ -89,9 +89,11 @@ async def test_the_next_attempt_resumes_the_layers(tmp_path: Path) -> None:
         }
         assert len(await events_of(dagbok, AttemptFailed)) == 2
         last = (await dagbok.session(result.run, "talk")).value
-        second = (await dagbok.session(result.run, "talk", turn=2)).value
+        entered = (await dagbok.session(result.run, "talk", turn=1)).value
+        second = (await dagbok.session(result.run, "talk", turn=3)).value
         put_down = await events_of(dagbok, SessionSuspended)
     assert last["layers"]["notes"]["state"] == result_state(TURNS, 2)
+    assert entered["layers"]["notes"]["state"] == {"lines": [], "entered": 1, "resumed": 0}
     assert second["layers"]["notes"]["state"]["lines"] == ["line 0 of attempt 1", "line 1 of attempt 1"]
     assert set(last["layers"]) == {"say", "notes"}
     assert len(put_down) >= TURNS
@@ -158,14 +160,14 @@ async def test_a_body_that_raises_is_put_down_and_its_error_is_what_is_told() ->
     }
 
 
-async def test_what_is_cancelled_is_left_as_it_was_put_down() -> None:
+async def test_what_is_cancelled_is_put_down_as_it_is_left() -> None:
     said = asyncio.Event()
 
     async def waits(attempt: LayeredAttempt) -> Outcome:
         state = attempt.run.get_layer("notes", NotesLayer).runtime_state
         state.lines.append("put down")
         await attempt.put_down()
-        state.lines.append("not any more")
+        state.lines.append("of a turn that was cut")
         said.set()
         await asyncio.Event().wait()
         raise AssertionError
@@ -176,7 +178,7 @@ async def test_what_is_cancelled_is_left_as_it_was_put_down() -> None:
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
         await working
-    assert task.session.load()["layers"]["notes"]["state"]["lines"] == ["put down"]
+    assert task.session.load()["layers"]["notes"]["state"]["lines"] == ["put down", "of a turn that was cut"]
     assert NotesLayer.open == 0
 
 

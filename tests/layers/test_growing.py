@@ -218,6 +218,8 @@ CHANGES: dict[str, Change] = {
     "last": lambda state: state.numbers and operator.setitem(state.numbers, -1, 4),
     "pop": lambda state: state.numbers and state.numbers.pop(),
     "middle": lambda state: operator.delitem(state.numbers, slice(1, 3)),
+    "into": lambda state: operator.setitem(state.numbers, slice(0, 0), [11, 12]),
+    "between": lambda state: operator.setitem(state.numbers, slice(2, 1), [13]),
     "clear": lambda state: state.numbers.clear(),
     "replace": lambda state: setattr(state, "numbers", Growing([1, 2, *state.numbers])),
     "plain": lambda state: setattr(state, "numbers", Growing([6])),

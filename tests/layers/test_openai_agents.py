@@ -25,6 +25,7 @@ from dagbok.agents.layers import (
     described_tool,
 )
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker
+from dagbok.agents.layers.interrupted import INTERRUPTED
 from dagbok.agents.layers.openai_agents import (
     OPENAI_AGENTS_TRANSFORMERS,
     OpenAIAgentsSessionConfig,
@@ -32,7 +33,7 @@ from dagbok.agents.layers.openai_agents import (
     agent_of,
     input_of,
 )
-from dagbok.agents.layers.openai_agents.items import INTERRUPTED, closed, turn_start
+from dagbok.agents.layers.openai_agents.items import closed, turn_start
 from dagbok.agents.layers.pydantic_ai import PYDANTIC_AI_TRANSFORMERS
 from dagbok.events.run.events import AttemptFailed
 from dagbok.testing import context

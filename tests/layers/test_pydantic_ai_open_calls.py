@@ -18,8 +18,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from dagbok.agents.layers.interrupted import INTERRUPTED
 from dagbok.agents.layers.pydantic_ai import PydanticAIHistoryConfig, PydanticAIHistoryLayer, keep_steps
-from dagbok.agents.layers.pydantic_ai.open_calls import INTERRUPTED
 
 
 def history_of(*messages: ModelMessage) -> PydanticAIHistoryLayer:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import pytest
 
-from dagbok.agents import layers
 from dagbok.agents.layers import (
     PLAIN_PROMPT_LAYER_TYPE_ID,
     Compositor,
@@ -21,7 +20,6 @@ from dagbok.agents.layers import (
     ToolsLayer,
     with_object,
 )
-from dagbok.agents.layers import pydantic_ai as pydantic_ai_layers
 
 
 class Shop:
@@ -49,24 +47,6 @@ def shop_nodes(value: Any) -> list[LayerNode]:
         layer_type=DynamicToolsLayer, create=lambda _: DynamicToolsLayer([price, order, plain])
     )
     return [LayerNode("shop", held), LayerNode("tools", tools, deps={"object_layer": "shop"})]
-
-
-NAMES_OF_V1 = """
-AllPromptTypes AllToolTypes AllUserPromptTypes Layer LayerConfig LayerConfigValue LayerDeps LifecycleState ExitIntent
-EmptyLayerConfig EmptyRuntimeState NoLayerDeps PlainLayer PlainPrompt PlainPromptType PlainUserPrompt
-PlainUserPromptType PlainTool PlainToolType PydanticAILayer PydanticAIPrompt PydanticAIPromptType PydanticAIUserPrompt
-PydanticAIUserPromptType PydanticAITool PydanticAIToolType Compositor CompositorConfig CompositorConfigValue
-CompositorRun CompositorSessionSnapshot CompositorSessionSnapshotValue CompositorTransformer
-CompositorTransformerKwargs LayerFactory LayerNode LayerNodeConfig LayerProvider LayerRunSlot LayerSessionSnapshot
-LayerConfigInput LayerProviderInput PromptLayer PLAIN_PROMPT_LAYER_TYPE_ID ObjectLayer ToolsLayer DynamicToolsLayer
-with_object
-"""
-
-
-def test_every_name_of_the_original_is_there() -> None:
-    assert set(NAMES_OF_V1.split()) <= set(layers.__all__)
-    library = {"PydanticAIBridgeLayer", "PydanticAIHistoryLayer", "PYDANTIC_AI_TRANSFORMERS"}
-    assert library <= set(pydantic_ai_layers.__all__)
 
 
 def test_the_type_id_is_a_constant() -> None:

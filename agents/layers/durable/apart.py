@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dagbok.agents.layers.durable.written import is_of_layers
 from dagbok.agents.layers.growing_fields import growing_fields
 from dagbok.agents.layers.kept_state import UnreadLists
 from dagbok.agents.layers.lifecycle import LifecycleState
@@ -20,7 +21,7 @@ def apart(value: Any, nodes: Sequence[LayerNode]) -> tuple[Any, dict[str, Unread
     state; a layer that is to be migrated or deleted otherwise is whole.
     """
     lists: dict[str, UnreadLists] = {}
-    layers: dict[str, Any] = value.get("layers", {}) if isinstance(value, dict) else {}
+    layers: Mapping[str, Any] = value["layers"] if is_of_layers(value) else {}
     for node in nodes:
         written = layers.get(node.name)
         if written is not None and _goes_on(written, node):

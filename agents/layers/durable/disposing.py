@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from dagbok.agents.layers.compositor import Compositor
 from dagbok.agents.layers.durable.failed import put_down_beside, refusal
-from dagbok.agents.layers.durable.written import layers_of_session, written_layer
+from dagbok.agents.layers.durable.written import as_written, layers_of_session
 from dagbok.agents.layers.failing import own_snapshot_of
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.models import LayerConfigInput
@@ -29,7 +30,7 @@ async def dispose_of_session(
 
     Raises what `Compositor.dispose` raises; `Terminal` where there is no session of layers, or one that nothing here
     can delete."""
-    written = task.session.load()
+    written = await task.session.fetch()
     if written is None:
         raise Terminal("there is nothing to dispose of: let the task begin with the fork of a session (`session`)")
     try:
@@ -38,7 +39,7 @@ async def dispose_of_session(
         raise Terminal(refused.message) from refused
     try:
         left = await compositor.dispose(found, configs=configs, resume=rules)
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
         final = refusal(error)
         if final is not None:
             raise final from error
@@ -55,7 +56,7 @@ def _without(written: Mapping[str, Any], left: Snapshot) -> dict[str, Any]:
     layers = dict(written["layers"])
     for each in left.layers:
         if _is_suspended(layers[each.name]["lifecycle"]):
-            layers[each.name] = written_layer(each.type or "", each.state_version, each.lifecycle, each.state)
+            layers[each.name] = as_written(each)
     return {**written, "layers": layers}
 
 

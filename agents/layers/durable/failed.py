@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from dagbok.agents.layers.durable.written import written_layer
+from dagbok.agents.layers.durable.written import as_written, written_layer
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.snapshots.rules import SnapshotRefused
 from dagbok.agents.layers.snapshots.schema import Snapshot
+from dagbok.agents.workers.sessions.difference import difference
 from dagbok.agents.workers.sessions.operations import Drop, Operation, put
 from dagbok.agents.workers.terminal import Terminal
 
+STOPPED_S: Final = 5.0
+"""How long an attempt that is stopped may take to put down its layers, in seconds."""
 
-def refusal(error: Exception) -> Terminal | None:
+
+def refusal(error: BaseException) -> Terminal | None:
     """What ends the task when the rules refuse its session: another attempt would be refused too. None for any other
     error."""
     found = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
@@ -22,17 +27,19 @@ def refusal(error: Exception) -> Terminal | None:
     return Terminal(f"the session of this task cannot be gone on with: {'; '.join(map(str, found))}")
 
 
-async def put_down_beside(error: Exception, putting_down: Awaitable[None]) -> None:
-    """Put down what an error left. That error says more than one of keeping it, which becomes a note."""
+async def put_down_beside(error: BaseException, putting_down: Awaitable[None]) -> None:
+    """Put down what an error left; what was cancelled has `STOPPED_S` for it. That error says more than one of keeping
+    it, which becomes a note."""
     try:
-        await putting_down
+        async with asyncio.timeout(None if isinstance(error, Exception) else STOPPED_S):
+            await putting_down
     except Exception as lost:
         error.add_note(f"Also, the session of the task could not be put down: {lost}")
 
 
-def already_deleted(written: Mapping[str, Any], left: Snapshot) -> list[Operation]:
-    """The layers whose delete hooks have run although the entry failed: the next attempt must not delete them again.
-    All others stay as they were put down."""
+def left_unentered(written: Mapping[str, Any], left: Snapshot) -> list[Operation]:
+    """What an entry that failed has changed: delete hooks that have run, which the next attempt must not run again, and
+    states after hooks of resuming and suspending. What was to be migrated is left as it was put down."""
     now = {each.name: each for each in left.layers}
     changes: list[Operation] = []
     for name, was in written["layers"].items():
@@ -44,4 +51,6 @@ def already_deleted(written: Mapping[str, Any], left: Snapshot) -> list[Operatio
         elif layer.lifecycle is not LifecycleState.SUSPENDED:
             closed = written_layer(layer.type or "", layer.state_version, LifecycleState.CLOSED, {})
             changes.append(put(("layers", name), closed))
+        elif (layer.type, layer.state_version) == (was["type"], was.get("state_version", 1)):
+            changes += difference(was, as_written(layer), ("layers", name))
     return changes

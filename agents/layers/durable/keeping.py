@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,10 @@ class _Kept(NamedTuple):
     lifecycle: str
     state: KeptState
     lists: Mapping[str, Growing[Any]]
+    cleanly: bool = True
+
+
+_Mark = tuple[Growing[Any], int]
 
 
 class LayersKeeper:
@@ -38,6 +43,7 @@ class LayersKeeper:
         self._graph = graph_digest(nodes)
         self._kept: dict[str, _Kept] = {}
         self._begun = False
+        self._one_at_a_time = asyncio.Lock()
         self._changed_graph: list[Operation] = []
 
     def resumed(self, written: Mapping[str, Any], unread: Mapping[str, UnreadLists], diff: SnapshotDiff) -> bool:
@@ -55,22 +61,40 @@ class LayersKeeper:
         for name, slot in self._slots.items():
             if name not in as_it_was or written["layers"][name]["lifecycle"] == LifecycleState.CLOSED:
                 continue
-            self._kept[name] = _as_resumed(slot.layer, written["layers"][name]["state"], unread.get(name, {}))
+            self._kept[name] = _as_resumed(slot.layer, written["layers"][name], unread.get(name, {}))
         return changed
 
     async def put_down(self) -> None:
-        """Write what has changed, when all of it can be resumed from.
+        """Write what has changed, when all of it can be resumed from. One that is cancelled while it writes goes on
+        beside, and the next one waits for it.
 
         Raises what `TaskSession.change` raises and, with a note that says of which layer, what `valid_state` raises."""
-        now = {name: _now(name, slot) for name, slot in self._slots.items() if _is_sound(slot)}
+        await self._one_at_a_time.acquire()
+        try:
+            now = {name: kept for name, slot in self._slots.items() if (kept := _now(name, slot)) is not None}
+            operations = self._operations(now)
+            marks = [mark for kept in now.values() for mark in _marked(kept)]
+            writing = asyncio.ensure_future(self._write(now, operations, marks))
+        except BaseException:
+            self._one_at_a_time.release()
+            raise
+        writing.add_done_callback(self._written)
+        await asyncio.shield(writing)
+
+    def _written(self, writing: asyncio.Future[None]) -> None:
+        self._one_at_a_time.release()
+        if not writing.cancelled():
+            writing.exception()  # a caller who is gone does not ask
+
+    def _operations(self, now: Mapping[str, _Kept]) -> Sequence[Operation]:
         if self._begun:
-            operations = [operation for name, kept in now.items() for operation in self._changes(name, kept)]
-            operations = [*self._changed_graph, *operations]
-        else:
-            layers = {name: self._layer(name, now.get(name)) for name in self._slots}
-            head = {"format": FORMAT, "v": VERSION, "graph": self._graph, "order": list(self._nodes)}
-            operations = [put((), {**head, "layers": layers})]
-        marks = [mark for kept in now.values() for mark in _marked(kept)]
+            changes = [operation for name, kept in now.items() for operation in self._changes(name, kept)]
+            return [*self._changed_graph, *changes]
+        layers = {name: self._layer(name, now.get(name)) for name in self._slots}
+        head = {"format": FORMAT, "v": VERSION, "graph": self._graph, "order": list(self._nodes)}
+        return [put((), {**head, "layers": layers})]
+
+    async def _write(self, now: Mapping[str, _Kept], operations: Sequence[Operation], marks: Sequence[_Mark]) -> None:
         try:
             await self._session.change(operations)
         except BaseException:
@@ -87,6 +111,8 @@ class LayersKeeper:
             return
         if now.lifecycle != before.lifecycle:
             yield put((*path, "lifecycle"), now.lifecycle)
+        if now.cleanly != before.cleanly:
+            yield Drop((*path, "cleanly")) if now.cleanly else put((*path, "cleanly"), False)
         yield from difference(before.state.rest, now.state.rest, (*path, "state"))
         for key, items in now.lists.items():
             had = len(before.state.lists[key]) if before.lists.get(key) is items else None
@@ -97,20 +123,25 @@ class LayersKeeper:
         node = self._nodes[name]
         kind, version = type_of(node), state_version_of(node)
         if now is None:
-            return written_layer(kind, version, LifecycleState.SUSPENDED, self._slots[name].kept_state)
-        return written_layer(kind, version, now.lifecycle, now.state.json())
+            return written_layer(kind, version, LifecycleState.SUSPENDED, self._slots[name].kept_state, cleanly=False)
+        return written_layer(kind, version, now.lifecycle, now.state.json(), cleanly=now.cleanly)
 
 
-def _now(name: str, slot: LayerRunSlot) -> _Kept:
+def _now(name: str, slot: LayerRunSlot) -> _Kept | None:
+    """None: it failed on its way out and left no valid state; what the session has of it stays."""
     try:
-        return _Kept(_lifecycle(slot), valid_state(slot.layer), growing_lists(slot.layer))
+        state = valid_state(slot.layer)
     except ValueError as invalid:
+        if slot.exit_error is not None:
+            return None
         invalid.add_note(f"The state of layer '{name}' cannot be put down; what was put down before stays.")
         raise
+    return _Kept(_lifecycle(slot), state, growing_lists(slot.layer), slot.exit_error is None)
 
 
-def _as_resumed(layer: AnyLayer, was: Mapping[str, Any], unread: UnreadLists) -> _Kept:
+def _as_resumed(layer: AnyLayer, written: Mapping[str, Any], unread: UnreadLists) -> _Kept:
     """What the session has. A list of which a hook has changed what that has is left out, and so written anew."""
+    was: Mapping[str, Any] = written["state"]
     lists, had = growing_lists(layer), dict[str, tuple[Any, ...]]()
     model = layer.runtime_state_type
     for key, found in lists.items():
@@ -122,7 +153,8 @@ def _as_resumed(layer: AnyLayer, was: Mapping[str, Any], unread: UnreadLists) ->
             found.written = len(known)
             had[key] = tuple(known)
     rest = {key: value for key, value in was.items() if key not in lists}
-    return _Kept(LifecycleState.SUSPENDED, KeptState(rest, had, model), {key: lists[key] for key in had})
+    state, known_lists = KeptState(rest, had, model), {key: lists[key] for key in had}
+    return _Kept(LifecycleState.SUSPENDED, state, known_lists, written.get("cleanly", True))
 
 
 def _grown(path: Path, state: KeptState, had: int | None, items: Growing[Any]) -> Iterator[Operation]:
@@ -138,7 +170,7 @@ def _grown(path: Path, state: KeptState, had: int | None, items: Growing[Any]) -
         yield add(path, state.items(key, kept))
 
 
-def _marked(kept: _Kept) -> Iterator[tuple[Growing[Any], int]]:
+def _marked(kept: _Kept) -> Iterator[_Mark]:
     """Says of growing lists that they are written as far as they go now, and how far they were. What is changed while
     they are being written shows then."""
     for found in kept.lists.values():
@@ -147,11 +179,7 @@ def _marked(kept: _Kept) -> Iterator[tuple[Growing[Any], int]]:
 
 
 def _lifecycle(slot: LayerRunSlot) -> str:
-    """An active layer that is never heard of again was suspended, as far as the next attempt can know."""
-    active = slot.lifecycle_state is LifecycleState.ACTIVE
-    return LifecycleState.SUSPENDED if active else slot.lifecycle_state
-
-
-def _is_sound(slot: LayerRunSlot) -> bool:
-    """What failed on its way out is kept as it was put down before."""
-    return slot.exit_error is None
+    """An active layer that is never heard of again was suspended, as far as the next attempt can know; so is one that
+    could not be deleted."""
+    suspended = slot.lifecycle_state is LifecycleState.ACTIVE or slot.exit_error is not None
+    return LifecycleState.SUSPENDED if suspended else slot.lifecycle_state

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from dagbok.agents.layers.compositor import Compositor
 from dagbok.agents.layers.durable.apart import apart
 from dagbok.agents.layers.durable.disposing import dispose_of_session
-from dagbok.agents.layers.durable.failed import already_deleted, put_down_beside, refusal
+from dagbok.agents.layers.durable.failed import left_unentered, put_down_beside, refusal
 from dagbok.agents.layers.durable.keeping import LayersKeeper
 from dagbok.agents.layers.durable.written import layers_of_session
 from dagbok.agents.layers.failing import own_snapshot_of
 from dagbok.agents.layers.models import LayerConfigInput
 from dagbok.agents.layers.preparing import check_configs
 from dagbok.agents.layers.run import CompositorRun
+from dagbok.agents.layers.scopes import is_idle
 from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules
 from dagbok.agents.workers.context import TaskContext
 from dagbok.agents.workers.definitions import Worker, worker
@@ -46,8 +48,8 @@ class LayeredWorker:
     """The plan of an agent (`compositor`) and the `loop` that runs it, as the worker of tasks.
 
     Each attempt enters the layers: anew for the first, then with what the session of the task has. At its end they are
-    suspended, unless the loop wants something else of `run`, and put down once more, also when the loop raises. What is
-    cancelled from outside is left as it was last put down.
+    suspended, unless the loop wants something else of `run`, and put down once more, also when the loop raises or is
+    cancelled; but what a run takes from an attempt that it has ended, it refuses.
 
     `configs`: by node, or a function that makes them of the task. Those that are given by node are checked at once: the
     errors are those of `preparing.prepare`. `resume`: how sessions of other layers, types and state versions are gone
@@ -80,7 +82,7 @@ class LayeredWorker:
 
     async def work(self, task: TaskContext) -> Outcome:
         """One attempt. Raises what the loop, a hook or a resource raises; `Terminal` for a session of other layers."""
-        written, unread = apart(task.session.load_unread(), self._compositor.nodes)
+        written, unread = apart(await task.session.fetch_unread(), self._compositor.nodes)
         try:
             found = None if written is None else layers_of_session(written, unread)
         except Refused as refused:
@@ -91,14 +93,15 @@ class LayeredWorker:
             async with entering as run:
                 run.suspend_on_exit()
                 keeper = LayersKeeper(self._compositor.nodes, run.slots, task.session)
-                if (diff := run.resumed_from) is not None and keeper.resumed(written, unread, diff):
-                    await keeper.put_down()
+                changed = (diff := run.resumed_from) is not None and keeper.resumed(written, unread, diff)
+                if changed or not all(is_idle(slot.layer) for slot in run.slots.values()):
+                    await keeper.put_down()  # what hooks made outside is known to whoever comes after this attempt
                 outcome = await self._loop(LayeredAttempt(run, task, keeper))
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             if keeper is not None:
                 await put_down_beside(error, keeper.put_down())
             else:
-                await self._not_entered(task, written, error)
+                await self._not_entered(task, error)
             raise
         await keeper.put_down()
         return outcome
@@ -110,10 +113,10 @@ class LayeredWorker:
     def _given(self, task: TaskContext) -> Configs | None:
         return self._configs(task) if callable(self._configs) else self._configs
 
-    async def _not_entered(self, task: TaskContext, written: Mapping[str, Any] | None, error: Exception) -> None:
+    async def _not_entered(self, task: TaskContext, error: BaseException) -> None:
         refused = refusal(error)
         if refused is not None:
             raise refused from error
         left = own_snapshot_of(error)
-        if left is not None and written is not None:
-            await put_down_beside(error, task.session.change(already_deleted(written, left)))
+        if left is not None and (written := await task.session.fetch()) is not None:
+            await put_down_beside(error, task.session.change(left_unentered(written, left)))

@@ -1,21 +1,21 @@
 """How the session of layers is written in the session of a task.
 
     {"format": "dagbok.layers", "v": 1, "graph": digest, "order": [name, …],
-     "layers": {name: {"type", "lifecycle", "state", "state_version"}}}
+     "layers": {name: {"type", "lifecycle", "state", "state_version", "cleanly"}}}
 
-`type`, `graph` and `state_version` are those of snapshots (`snapshots/schema.py`); a version that is left out is 1, an
-order that is left out is not known.
+The members of layers are those of snapshots (`snapshots/schema.py`); a version that is left out is 1, `cleanly` is
+true, an order that is left out is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from dagbok.agents.layers.kept_state import UnreadLists
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.snapshots.found import FoundLayer, FoundLayers
-from dagbok.agents.layers.snapshots.schema import Snapshot, new_snapshot_id
+from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot, new_snapshot_id
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 
@@ -23,19 +23,37 @@ FORMAT: Final = "dagbok.layers"
 VERSION: Final = 1
 
 
-def written_layer(kind: str, version: int, lifecycle: str, state: Mapping[str, Any]) -> dict[str, Any]:
+def written_layer(
+    kind: str, version: int, lifecycle: str, state: Mapping[str, Any], *, cleanly: bool = True
+) -> dict[str, Any]:
     """A layer in a session."""
     layer: dict[str, Any] = {"type": kind, "lifecycle": lifecycle, "state": state}
-    return layer if version == 1 else {**layer, "state_version": version}
+    if version != 1:
+        layer["state_version"] = version
+    if not cleanly:
+        layer["cleanly"] = False
+    return layer
 
 
-def layers_of_session(value: Mapping[str, Any], unread: Mapping[str, UnreadLists] | None = None) -> FoundLayers:
+def as_written(layer: LayerSnapshot) -> dict[str, Any]:
+    """A layer of a snapshot, in a session."""
+    kind, version = layer.type or "", layer.state_version
+    return written_layer(kind, version, layer.lifecycle, layer.state, cleanly=layer.cleanly)
+
+
+def is_of_layers(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether the value of a session is of layers, and of this version."""
+    return isinstance(value, Mapping) and value.get("format") == FORMAT and value.get("v") == VERSION
+
+
+def layers_of_session(value: object, unread: Mapping[str, UnreadLists] | None = None) -> FoundLayers:
     """What a compositor resumes from. A layer that was deleted is created anew. `unread`: growing lists by layer that
     the value leaves out.
 
     Raises `Refused` (`unsupported`) for what is no session of layers, or of a later version."""
-    if value.get("format") != FORMAT or value.get("v") != VERSION:
-        said = f"the session of this task is {value.get('format')!r} version {value.get('v')!r}, not of layers as here"
+    if not is_of_layers(value):
+        named = value if isinstance(value, Mapping) else {}
+        said = f"the session of this task is {named.get('format')!r} version {named.get('v')!r}, not of layers as here"
         raise Refused(Code.UNSUPPORTED, said)
     layers, order = value["layers"], value.get("order")
     names = layers if order is None else [name for name in order if name in layers]
@@ -43,7 +61,7 @@ def layers_of_session(value: Mapping[str, Any], unread: Mapping[str, UnreadLists
     return FoundLayers(found, in_order=order is not None, graph=value.get("graph"))
 
 
-def session_snapshot(value: Mapping[str, Any], digest: str | None = None) -> Snapshot:
+def session_snapshot(value: object, digest: str | None = None) -> Snapshot:
     """The layers in a session of a task (`Dagbok.session`) as a snapshot, to look at, to `diff` or to `dispose` of.
 
     `digest` is that of the session: with it the snapshot has the same id each time, and a compositor goes on with it
@@ -61,5 +79,6 @@ def _layer(name: str, written: Mapping[str, Any], unread: UnreadLists | None) ->
         state_version=written.get("state_version", 1),
         lifecycle=LifecycleState.NEW if closed else LifecycleState(written["lifecycle"]),
         state={} if closed else written["state"],
+        cleanly=written.get("cleanly", True),
         unread=unread,
     )

@@ -48,7 +48,7 @@ class MCPToolsLayer(PlainLayer[NoLayerDeps, MCPToolsConfig]):
     def tools(self) -> Sequence[PlainTool]:
         if self._tools is None:
             raise RuntimeError("The MCP tools layer is not active: its tools are those of a server it is connected to")
-        return self._tools
+        return list(self._tools)
 
     def _described(self, client: Client, tools: Sequence[Tool]) -> list[PlainTool]:
         config = self.config

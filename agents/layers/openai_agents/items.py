@@ -7,10 +7,9 @@ from typing import Final
 
 from pydantic import JsonValue
 
-Item = dict[str, JsonValue]
+from dagbok.agents.layers.interrupted import INTERRUPTED
 
-INTERRUPTED: Final = "interrupted: this call was stopped, and nobody knows how far it got"
-"""What the model is told that an open call returned."""
+Item = dict[str, JsonValue]
 
 OUTPUTS: Final = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
 """Calls that a program answers, and what it answers them with."""

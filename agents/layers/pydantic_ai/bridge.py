@@ -53,19 +53,19 @@ class PydanticAIBridgeLayer(PydanticAILayer[PydanticAIBridgeDeps[T], T], Generic
 
     @property
     def prefix_prompts(self) -> Sequence[SystemPromptFunc[T]]:
-        return self._prefix
+        return list(self._prefix)
 
     @property
     def suffix_prompts(self) -> Sequence[SystemPromptFunc[T]]:
-        return self._suffix
+        return list(self._suffix)
 
     @property
     def user_prompts(self) -> Sequence[UserContent]:
-        return self._user
+        return list(self._user)
 
     @property
     def tools(self) -> Sequence[Tool[T]]:
-        return self._tools
+        return list(self._tools)
 
 
 def _prompts(given: PromptEntry[T] | Sequence[PromptEntry[T]]) -> list[SystemPromptFunc[T]]:

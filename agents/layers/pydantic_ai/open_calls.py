@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import takewhile
-from typing import Final
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -15,8 +14,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-INTERRUPTED: Final = "interrupted: this call was stopped, and nobody knows how far it got"
-"""What the model is told that such a call returned."""
+from dagbok.agents.layers.interrupted import INTERRUPTED
 
 
 def answered_by(message: ModelMessage) -> set[str]:

@@ -88,6 +88,11 @@ def slots_of(deleted: Sequence[Deletion], active: Mapping[str, LayerRunSlot]) ->
     return slots
 
 
+def dependencies_of(nodes: Iterable[LayerNode]) -> dict[str, frozenset[str]]:
+    """By node, the names of those that it depends on."""
+    return {node.name: frozenset(node.deps.values()) for node in nodes}
+
+
 def bind(node: LayerNode, slots: Mapping[str, LayerRunSlot], layer: AnyLayer) -> None:
     """Bind a layer to those that its node depends on. Errors have a note that names the layer."""
     bound: dict[str, AnyLayer | None] = {key: slots[target].layer for key, target in node.deps.items()}

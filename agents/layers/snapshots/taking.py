@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import LayerRunSlot
+from dagbok.agents.layers.snapshots.found import FoundLayer
 from dagbok.agents.layers.snapshots.identity import graph_digest, state_version_of, type_of
 from dagbok.agents.layers.snapshots.plan import ResumePlan
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
@@ -14,7 +15,7 @@ from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
 
 def taken(nodes: Sequence[LayerNode], slots: Mapping[str, LayerRunSlot], parent: str | None) -> Snapshot:
     """The layers as they were left."""
-    layers = tuple(_layer(node, slots[node.name]) for node in nodes)
+    layers = tuple(as_left(node, slots[node.name]) for node in nodes)
     return Snapshot(parent=parent, graph=graph_digest(nodes), layers=layers)
 
 
@@ -24,39 +25,44 @@ def taken_after_failed_entry(
     slots: Mapping[str, LayerRunSlot],
     dropped: Mapping[str, LayerRunSlot],
 ) -> Snapshot:
-    """What an entry that failed leaves, so that it can be tried again with the same graph and rules.
+    """What an entry that failed leaves, so that it can be tried again with the same graph and rules, and goes the same
+    way.
 
-    What was suspended is suspended again. What was created and deleted again counts as never entered. What was to be
-    dropped and was not stands as it was found, in the place of what the graph has of its name.
+    What was suspended is suspended again, and stands in the place where it was found. What was created and deleted
+    again counts as never entered. What was dropped is gone, but for a layer that begins anew under its name.
     """
-    left = left_over(plan, dropped)
-    layers = [left.pop(node.name) if node.name in left else _as_before(node, slots[node.name]) for node in nodes]
-    parent = None if plan is None else plan.found.id
-    return Snapshot(parent=parent, graph=graph_digest(nodes), layers=(*layers, *left.values()))
+    by_name = {node.name: node for node in nodes}
+    if plan is None:
+        return Snapshot(graph=graph_digest(nodes), layers=tuple(_never_entered(node) for node in nodes))
+    to_drop = {each.was.name: each.node for each in plan.dropped}
+
+    def left(was: FoundLayer) -> LayerSnapshot | None:
+        name, node = was.name, by_name.get(was.name)
+        if name in to_drop and dropped[name].lifecycle_state is not LifecycleState.CLOSED:
+            return as_left(to_drop[name], dropped[name])
+        if name in to_drop:
+            return None if node is None else _never_entered(node)
+        if node is not None and slots[name].lifecycle_state is LifecycleState.SUSPENDED:
+            return as_left(node, slots[name])
+        return was.snapshot(was.cleanly)
+
+    layers = tuple(layer for was in plan.found.layers if (layer := left(was)) is not None)
+    found = plan.found
+    return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=layers)
 
 
-def left_over(plan: ResumePlan | None, dropped: Mapping[str, LayerRunSlot]) -> dict[str, LayerSnapshot]:
-    """What was to be dropped and is still suspended, by name."""
-    return {
-        each.was.name: each.was.snapshot(cleanly=dropped[each.was.name].exit_error is None)
-        for each in (() if plan is None else plan.dropped)
-        if dropped[each.was.name].lifecycle_state is not LifecycleState.CLOSED
-    }
-
-
-def _layer(node: LayerNode, slot: LayerRunSlot) -> LayerSnapshot:
+def as_left(node: LayerNode, slot: LayerRunSlot) -> LayerSnapshot:
+    """A layer as it stands now."""
     return LayerSnapshot.model_construct(
         name=node.name,
         type=type_of(node),
         state_version=state_version_of(node),
         lifecycle=slot.lifecycle_state,
-        cleanly=not slot.uncleanly_suspended,
+        cleanly=slot.exit_error is None,
         state=slot.kept_state,
     )
 
 
-def _as_before(node: LayerNode, slot: LayerRunSlot) -> LayerSnapshot:
-    layer = _layer(node, slot)
-    if slot.lifecycle_state is LifecycleState.SUSPENDED:
-        return layer
-    return layer.model_copy(update={"lifecycle": LifecycleState.NEW, "state": {}})
+def _never_entered(node: LayerNode) -> LayerSnapshot:
+    kind, version = type_of(node), state_version_of(node)
+    return LayerSnapshot(name=node.name, type=kind, state_version=version, lifecycle=LifecycleState.NEW, state={})

@@ -82,6 +82,16 @@ class TaskSession:
         self._known()
         return copied(self._value)
 
+    async def fetch(self) -> Any:
+        """`load` for async functions: reads beside the event loop what `load` would block it for."""
+        await self._known_soon()
+        return self.load()
+
+    async def fetch_unread(self) -> Any:
+        """`load_unread` for async functions."""
+        await self._known_soon()
+        return self.load_unread()
+
     async def save(self, value: object) -> None:
         """Put down a JSON value in place of what there is; only what differs is written. When nothing does, nothing is.
 
@@ -97,9 +107,12 @@ class TaskSession:
             await self._beside(lambda: operations)
 
     def save_blocking(self, value: object) -> None:
-        """`save` for functions that are not async: from their thread."""
+        """`save` for functions that are not async: from their thread. RuntimeError on the event loop of the attempt,
+        which it would block for ever."""
         if self._loop is None:
             asyncio.run(self.save(value))
+        elif _runs_here(self._loop):
+            raise RuntimeError("save_blocking is for functions that are not async: await save(value) here")
         else:
             asyncio.run_coroutine_threadsafe(self.save(value), self._loop).result()
 
@@ -111,6 +124,9 @@ class TaskSession:
         writing = asyncio.ensure_future(self._one_write(changes))
         writing.add_done_callback(_seen)
         await asyncio.shield(writing)
+
+    async def _known_soon(self) -> list[tuple[Operation, ...]]:
+        return await asyncio.to_thread(self._known) if self._parts is None and self._refs else self._known()
 
     def _known(self) -> list[tuple[Operation, ...]]:
         if self._parts is None:
@@ -126,7 +142,7 @@ class TaskSession:
 
     async def _one_write(self, changes: Callable[[], Sequence[Operation]]) -> None:
         async with self._writing:
-            parts = await asyncio.to_thread(self._known) if self._parts is None else self._parts
+            parts = await self._known_soon()
             operations = changes()
             if not operations:
                 return
@@ -147,6 +163,13 @@ class TaskSession:
         self._turn += 1
         self._digest = session_digest(self._digest, keep, sha256_hex(data))
         parts[keep:], self._sizes[keep:] = [behind], [len(data)]
+
+
+def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 def _seen(writing: asyncio.Future[None]) -> None:
