@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from dagbok import Code, Dagbok, Outcome, Refused, TaskContext, worker
+from dagbok import Code, Dagbok, Outcome, Refused, TaskContext, TaskSpec, worker
 from dagbok.events.errors import InvalidInput
 from dagbok.events.log import kafka_topics as topics
 from dagbok.events.log.kafka_settings import KafkaSettings
@@ -25,6 +25,14 @@ SESSION_S = 1.5
 async def echo(task: TaskContext) -> Outcome:
     """Its own id."""
     return Outcome.candidate(task.task_id)
+
+
+@worker("splits", pure=True)
+async def splits(task: TaskContext) -> Outcome:
+    """As many children as its goal says; then, how many it has read."""
+    if task.phase == "integrate":
+        return Outcome.candidate(len(task.dependencies))
+    return Outcome.decompose([spec("echo", id=f"child-{number}") for number in range(int(task.goal))])
 
 
 class Connect(Protocol):
@@ -44,6 +52,7 @@ async def connect(settings: KafkaSettings, tmp_path: Path) -> Connect:
         return Dagbok.connect(
             yes,
             echo,
+            splits,
             kafka=settings,
             artifacts=str(tmp_path),
             database=database,
@@ -82,6 +91,14 @@ async def test_a_run_is_started_worked_on_and_told_from_the_log_alone(connect: C
         assert await seen(one, run, after=len(mine)) == []
         assert (other.status(run), other.progress(run)) == ("succeeded", {"verified": 20})
         assert (await one.result(run)).last_event == result.last_event
+
+
+async def test_a_task_reads_what_thousands_of_children_made(connect: Connect) -> None:
+    """What it is handed then, and so is its verifier, is larger than a record may be."""
+    async with connect(schedule=True) as dagbok:
+        result = await dagbok.run(TaskSpec(id="root", goal="5000", worker="splits", verifier="yes"))
+        assert (result.succeeded, result.counts) == (True, {"verified": 5_001})
+        assert result.roots["root"].json() == 5_000
 
 
 async def test_what_needs_tables_says_which_setting_names_them(connect: Connect) -> None:
