@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -47,7 +47,7 @@ class Looking(Steering):
         that is no text (`usage`); what makes this process unfit to go on, as soon as it does (`StorageFailed`,
         `LogCorrupt`, `LogLost`); `InvalidInput` (`usage`) once the block is over. While no broker answers it waits.
         """
-        settled: asyncio.Future[RunResult] = asyncio.get_running_loop().create_future()
+        settled: asyncio.Future[Callable[[], RunResult]] = asyncio.get_running_loop().create_future()
 
         def look(found: RunState, _: Sequence[Committed]) -> None:
             if found.status not in SETTLED or settled.done():
@@ -61,16 +61,17 @@ class Looking(Steering):
         unwatch = self._host.watch(run_stream(run), look)
         try:
             async with self._confirmed(run, tenant, project) as found:
-                if found.status in SETTLED:
-                    return result_of(found, self._host.reader)
-            return await self._host.first(_result(settled))
+                if found.status in SETTLED and not settled.done():
+                    settled.set_result(result_of(found, self._host.reader))
+            return await asyncio.to_thread(await self._host.first(_result(settled)))
         finally:
             unwatch()
 
     async def result(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunResult:
         """The run as it stands now, without waiting for its end. Raises as `wait` does."""
         async with self._confirmed(run, tenant, project) as found:
-            return result_of(found, self._host.reader)
+            read = result_of(found, self._host.reader)
+        return await asyncio.to_thread(read)
 
     async def events(
         self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT, after: int = 0
@@ -181,5 +182,5 @@ def _mine(found: RunState | None, run: str, tenant: str, project: str) -> RunSta
     return found
 
 
-async def _result(future: asyncio.Future[RunResult]) -> RunResult:
+async def _result(future: asyncio.Future[Callable[[], RunResult]]) -> Callable[[], RunResult]:
     return await future

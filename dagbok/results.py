@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
@@ -72,26 +72,32 @@ def _input(task: str, ref: ArtifactRef, scope: Scope, reader: ArtifactReader) ->
     return Input(task, ref, inline)
 
 
-def result_of(run: RunState, reader: ArtifactReader) -> RunResult:
-    """The result of a run as it stands now."""
+def result_of(run: RunState, reader: ArtifactReader) -> Callable[[], RunResult]:
+    """The result of a run as it stands now: what comes back reads it (blocking; any thread), whatever becomes of the
+    run meanwhile."""
+    told = _told(run)
     scope = Scope(run.tenant, run.project)
-    roots = {
-        root: Artifacts(
-            {
-                ref.name: ArtifactView(_input(root, ref, scope, reader), partial(reader.read, scope))
-                for ref in node.published
-            }
-        )
-        for root in run.roots
-        if (node := run.tasks[root]).status == "verified"
-    }
+    published = {root: node.published for root in run.roots if (node := run.tasks[root]).status == "verified"}
+
+    def read() -> RunResult:
+        roots = {root: Artifacts({ref.name: view(root, ref) for ref in refs}) for root, refs in published.items()}
+        return replace(told, roots=roots)
+
+    def view(root: str, ref: ArtifactRef) -> ArtifactView:
+        return ArtifactView(_input(root, ref, scope, reader), partial(reader.read, scope))
+
+    return read
+
+
+def _told(run: RunState) -> RunResult:
+    """All but the artifacts."""
     counts: dict[str, int] = {status: count for status, count in run.counts.items() if count}
     return RunResult(
         run=run.run,
         status=run.status or "running",
         tasks=len(run.tasks),
         counts=counts,
-        roots=roots,
+        roots={},
         failed=dict(run.failed),
         blocked=dict(run.blocked),
         cancelled=dict(run.cancelled),

@@ -9,6 +9,7 @@
     │   ├── LogLost             records that were there are gone
     │   └── FormatTooNew        written by a newer dagbok
     ├── StorageFailed           the disk is full or broken, or the file system is unfit
+    │   └── NotAllowed          a broker or a store does not let this process do it
     ├── FolderBusy              another process owns the data folder
     └── ArtifactError           an artifact cannot be stored or read
         ├── ArtifactNotFound    not in this tenant and project
@@ -104,6 +105,10 @@ class StorageFailed(DagbokError):
     """The disk is full or broken, or the file system is unfit."""
 
     default_code = Code.STORAGE_FAILED
+
+
+class NotAllowed(StorageFailed):
+    """A broker or a store does not let this process do what it asks for: somebody has to give it the right."""
 
 
 class FolderBusy(DagbokError):

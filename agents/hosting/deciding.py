@@ -58,7 +58,8 @@ class Deciding:
         self.services = Services(failure)
         self._again: asyncio.Task[None] | None = None
         self._timers = Timers()
-        self._dispatcher = Dispatcher(queue, log, time.monotonic, tenant_limit=tenant_limit)
+        # A log that refuses is a file of this machine.
+        self._dispatcher = Dispatcher(queue, log, time.monotonic, tenant_limit=tenant_limit, far=not log_refuses)
         self.outputs = SchedulerOutputs(queue, self._dispatcher, self._timers)
         self.recovery = Recovery(log, partition, keeper, log_refuses=log_refuses)
         self.owner = Owner(log, partition, self.recovery, self.outputs, clock, process)

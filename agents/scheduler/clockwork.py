@@ -68,6 +68,8 @@ class Clockwork:
         if (deadline_ms := self._timers.next_ms()) is not None and deadline_ms <= self._now_ms():
             await self._fire()
         if (due_s := self._dispatcher.next_due_s()) is not None and due_s <= self._now_s():
+            if self._dispatcher.lacks:
+                await self._dispatcher.read(self._partition)
             async with self._owner.between_batches:
                 self._dispatcher.send(self._owner.state)
 

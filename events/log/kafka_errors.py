@@ -7,7 +7,7 @@ from typing import Final
 from aiokafka import errors
 
 from dagbok.events.codes import Code
-from dagbok.events.errors import DagbokError, InvalidInput, LogError, StorageFailed
+from dagbok.events.errors import DagbokError, InvalidInput, LogError, NotAllowed
 
 FAILURES: Final = (errors.KafkaError, OSError, TimeoutError, AssertionError)
 """What aiokafka lets pass. (It asserts where metadata do not have a partition.)"""
@@ -33,7 +33,7 @@ def explain(error: BaseException, place: str) -> DagbokError:
     if isinstance(error, TOO_LARGE):
         return InvalidInput(f"{place}: the broker takes no batch of this size", code=Code.TOO_LARGE, advice=CHECK)
     if isinstance(error, NOT_ALLOWED):
-        return StorageFailed(
+        return NotAllowed(
             f"{place}: the broker does not let this client in ({_told(error)})",
             advice="mend the credentials (DAGBOK_KAFKA_SASL_*, DAGBOK_KAFKA_SSL_*) or the broker's access rules",
         )

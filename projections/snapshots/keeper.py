@@ -9,7 +9,7 @@ from typing import Final
 
 import structlog
 
-from dagbok.events.errors import DagbokError, StorageFailed
+from dagbok.events.errors import DagbokError, NotAllowed, StorageFailed
 from dagbok.events.log.port import COMMANDS, Log
 from dagbok.events.run.events import Event
 from dagbok.projections.artifacts.port import ArtifactKey, ScopedArtifacts
@@ -28,6 +28,10 @@ logger = structlog.get_logger(__name__)
 
 DUE_BYTES: Final = 16 * 1024 * 1024
 COLD_AFTER_MS: Final = 3600 * 1000
+TIDYING: Final = (
+    "give this process the right to remove what snapshots replace: on Kafka Delete on the topic commands, on S3 "
+    "s3:DeleteObject (docs/deploy.md)"
+)
 
 
 class SnapshotKeeper:
@@ -192,6 +196,10 @@ class SnapshotKeeper:
             if self._older is not None:
                 decided = self._older.position.last_command_offset + 1
                 await self._log.delete_before(COMMANDS, self._partition, decided)
+        except NotAllowed as error:
+            # It will not pass by itself, and what is not removed grows.
+            told = {"error": error.message, "advice": TIDYING}
+            logger.error("snapshot.not_tidied", partition=self._partition, **told)
         except (DagbokError, OSError) as error:
             logger.warning("snapshot.not_tidied", partition=self._partition, error=str(error))
 

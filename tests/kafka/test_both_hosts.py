@@ -252,6 +252,7 @@ async def test_an_answer_that_was_lost_comes_all_the_same(member: Member, monkey
         assert swallowed.is_set()
 
 
+@pytest.mark.usefixtures("status_blocks")
 async def test_waits_and_watchers_go_on_when_another_process_decides(member: Member) -> None:
     async with member(client=True) as client:
         async with member() as first:

@@ -69,7 +69,9 @@ def test_the_container_does_not_run_as_root_and_cannot_become_it(
 def test_everything_that_the_image_copies_is_there_and_reaches_the_build(instructions: list[tuple[str, str]]) -> None:
     copied = [a.split()[:-1] for name, a in instructions if name == "COPY" and not a.startswith("--from")]
     sources = [source for group in copied for source in group]
-    allowed = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+    allowed = (ROOT / ".dockerignore").read_text().splitlines()
+    assert allowed[1] == "*", "whatever is not named stays outside"
+    assert not (DEPLOY / "Dockerfile.dockerignore").exists(), "BuildKit would read that one, older builders the other"
     assert [s for s in sources if not (ROOT / s).exists() or f"!{s}" not in allowed] == []
 
 

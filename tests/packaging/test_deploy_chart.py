@@ -104,6 +104,20 @@ def test_a_role_has_the_time_to_hand_back_what_it_has() -> None:
     assert VALUES["roleDefaults"]["terminationGracePeriodSeconds"] > STOP_WITHIN_S
 
 
+def test_every_file_of_kafkas_certificates_is_mounted_from_a_secret_under_the_same_condition() -> None:
+    helpers = TEMPLATES["_helpers.tpl"]
+    files = re.findall(r"name: (DAGBOK_KAFKA_SSL_\w+_FILE), value: (/[\w./-]+)/([\w.]+)\}", helpers)
+    mounted = {path: name for name, path in re.findall(r"name: ([\w-]+), mountPath: (/etc/[\w/-]+), readOnly", helpers)}
+    volume = r"\{\{- with \.Values\.kafka\.(\w+) \}\}\n- \{name: ([\w-]+), secret: \{secretName"
+    secrets = dict(re.findall(volume, helpers))
+    assert {name for name, _, _ in files} == {f"DAGBOK_KAFKA_SSL_{each}_FILE" for each in ("CA", "CERT", "KEY")}
+    assert {mounted[path] for _, path, _ in files} == set(secrets.values())
+    for secret in secrets:
+        assert VALUES["kafka"][secret] == ""
+        asked = re.findall(rf"if \.{secret} |if \.Values\.kafka\.{secret} ", helpers)
+        assert len(asked) == 2, f"{secret}: the variables and the mount"
+
+
 def test_secrets_come_by_reference_alone() -> None:
     named = re.findall(r"name: (\w*(?:PASSWORD|USERNAME|ACCESS_KEY|DATABASE)\w*), (\w+):", TEMPLATES["_helpers.tpl"])
     assert len(named) == 5

@@ -80,6 +80,61 @@ def test_what_is_written_lies_on_volumes_that_are_declared(name: str) -> None:
     assert [v for v in volumes if not v.startswith((".", "$")) and v not in COMPOSE["volumes"]] == []
 
 
+WRITTEN: dict[str, set[str]] = {
+    "kafka": {"/tmp", "/opt/kafka/config", "/opt/kafka/logs", "/var/lib/kafka/data"},
+    "postgres": {"/tmp", "/var/run/postgresql", "/var/lib/postgresql/data"},
+    "minio-folder": {"/data"},
+    "minio": {"/tmp", "/data"},
+    "bucket": {"/tmp"},
+    "prometheus": {"/prometheus"},
+    "grafana": {"/tmp", "/var/lib/grafana"},
+} | {name: {"/tmp"} for name in ("topics", *ROLES)}
+"""Where the programs of each image write."""
+
+OWNED = {"kafka", "postgres", "prometheus", "grafana"}
+"""Services in whose images the folder of the volume belongs to the user that they run as: a new volume gets that."""
+
+
+def tmpfs(name: str) -> dict[str, list[str]]:
+    """Path and options of each."""
+    mounts = [mount.partition(":") for mount in SERVICES[name].get("tmpfs", [])]
+    return {path: options.split(",") if options else [] for path, _, options in mounts}
+
+
+def volumes(name: str) -> dict[str, str]:
+    """The volumes that are written: path and name."""
+    mounts = [mount.split(":") for mount in SERVICES[name].get("volumes", [])]
+    return {path: volume for volume, path, *how in mounts if how != ["ro"]}
+
+
+@every_service
+def test_whatever_a_program_writes_is_a_volume_or_in_memory(name: str) -> None:
+    assert WRITTEN[name] - tmpfs(name).keys() - volumes(name).keys() == set()
+
+
+@every_service
+def test_a_tmpfs_may_be_written_by_the_user_of_the_service(name: str) -> None:
+    """It gets the mode of its folder in the image, and root as its owner unless it is told another. /tmp is for all."""
+    for path, options in tmpfs(name).items():
+        if path != "/tmp":
+            user, group = SERVICES[name]["user"].split(":")
+            assert {f"uid={user}", f"gid={group}"} <= set(options), path
+        assert [each for each in options if each.split("=")[0] not in ("uid", "gid", "mode", "size", "exec")] == []
+
+
+@every_service
+def test_a_volume_may_be_written_by_the_user_of_the_service(name: str) -> None:
+    if name in OWNED or name in JOBS:
+        return
+    given = {volume: SERVICES[job].get("entrypoint", [])[1:2] for job in JOBS for volume in volumes(job).values()}
+    assert [volume for volume in volumes(name).values() if given.get(volume) != [SERVICES[name]["user"]]] == []
+
+
+def test_the_broker_may_load_the_library_that_it_unpacks_for_zstd() -> None:
+    """Without a word, a tmpfs lets nothing in it be run or loaded."""
+    assert "exec" in tmpfs("kafka")["/tmp"]
+
+
 @every_service
 def test_ports_are_open_to_this_machine_alone(name: str) -> None:
     assert [port for port in SERVICES[name].get("ports", []) if not port.startswith("127.0.0.1:")] == []

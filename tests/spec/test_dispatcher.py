@@ -58,10 +58,10 @@ class FailingReads(MemoryLog):
 class Scheduler:
     """A partition without an owner: every commit counts as confirmed at once."""
 
-    def __init__(self, window: int = 256) -> None:
+    def __init__(self, window: int = 256, *, far: bool = False) -> None:
         self.state, self.log, self.queue = PartitionState(0), FailingReads(), Lanes()
         self.now_s, self.log_ms, self.commands, self.sender = 0.0, START_MS, 0, SENDER
-        self.dispatcher = Dispatcher(self.queue, self.log, lambda: self.now_s, window=window)
+        self.dispatcher = Dispatcher(self.queue, self.log, lambda: self.now_s, window=window, far=far)
 
     async def tell(self, command: c.RunCommand, run: str = "r") -> None:
         """Decide a command, and send what follows."""

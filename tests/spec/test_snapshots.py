@@ -7,8 +7,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from dagbok.events.body import decode_body
+from dagbok.events.codes import Code
+from dagbok.events.errors import DagbokError, LogError, NotAllowed
 from dagbok.events.log.memory import MemoryLog
 from dagbok.events.log.port import EVENTS
 from dagbok.events.run.events import EVENTS as ALL_EVENTS
@@ -208,6 +211,30 @@ async def test_the_older_snapshot_stays_until_the_newer_one_is_whole(tmp_path: P
     await snapshot(keeper, state)
     assert manifests(tmp_path) == kept
     assert image(await keeper_in(tmp_path, log).load()) == image(builder.state)
+
+
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [(NotAllowed("commands[0]: not let in"), "error"), (LogError("no answer", code=Code.LOG_UNREACHABLE), "warning")],
+    ids=["not allowed", "away"],
+)
+async def test_commands_that_may_not_be_removed_are_an_alarm_with_what_to_do_and_cost_no_snapshot(
+    error: DagbokError, level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuses(log: MemoryLog, topic: str, partition: int, offset: int) -> None:
+        raise error
+
+    monkeypatch.setattr(MemoryLog, "delete_before", refuses)
+    log = await family().log()
+    keeper = keeper_in(tmp_path, log)
+    state = await fold(log, keeper, save=False)
+    with capture_logs() as lines:
+        await snapshot(keeper, state)
+        await snapshot(keeper, state)
+    (told,) = [line for line in lines if line["event"] == "snapshot.not_tidied"]
+    assert told["log_level"] == level
+    assert ("Delete on the topic commands" in told.get("advice", "")) == (level == "error")
+    assert len(manifests(tmp_path)) == 2
 
 
 async def test_a_snapshot_of_another_fold_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

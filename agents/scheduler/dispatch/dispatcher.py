@@ -15,6 +15,7 @@ from dagbok.agents.scheduler.decide.judges import key_of
 from dagbok.agents.scheduler.dispatch.lane import SCHEDULE_TO_START_S, WINDOW, LaneState, Offer
 from dagbok.agents.scheduler.dispatch.message import build_dispatch
 from dagbok.agents.scheduler.dispatch.payloads import RecentPayloads
+from dagbok.agents.scheduler.dispatch.problems import Problems
 from dagbok.agents.scheduler.dispatch.tenants import StreamAttempt, TenantLimit, TenantPlaces
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.envelope import CancelHint, Dispatch
@@ -24,7 +25,7 @@ from dagbok.events.log.port import Log
 from dagbok.events.run import events as e
 from dagbok.events.run.values import AttemptKind
 from dagbok.projections.partition import PartitionState
-from dagbok.projections.task_graph.state import Attempt, RunState, TaskNode
+from dagbok.projections.task_graph.state import Attempt, ProblemRef, RunState, TaskNode
 
 SETTLING = (
     e.AttemptReleased,
@@ -44,7 +45,8 @@ ENDING = (e.RunSucceeded, e.RunFailed, e.RunCancelled)
 
 class Dispatcher:
     """`now_s` is a monotonic clock. `window` and `schedule_to_start_s`: see `LaneState`. `tenant_limit`: by tenant, how
-    many attempts may be sent or claimed at once in this partition; none: as many as the windows allow."""
+    many attempts may be sent or claimed at once in this partition; none: as many as the windows allow. `far`: see
+    `Problems`; then `read` is to be called as long as `lacks`."""
 
     def __init__(
         self,
@@ -55,10 +57,13 @@ class Dispatcher:
         window: int = WINDOW,
         schedule_to_start_s: float = SCHEDULE_TO_START_S,
         tenant_limit: TenantLimit | None = None,
+        far: bool = False,
     ) -> None:
-        self._queue, self._log, self._now_s = queue, log, now_s
+        self._queue, self._now_s = queue, now_s
         self._window, self._schedule_to_start_s = window, schedule_to_start_s
         self._payloads = RecentPayloads()
+        self._problems = Problems(log, far=far)
+        self._unread: dict[StreamAttempt, tuple[Offer, tuple[ProblemRef, ...]]] = {}
         self._tenants = TenantPlaces(tenant_limit)
         self._lanes: dict[Lane, LaneState] = {}
         self._open: dict[StreamAttempt, Lane] = {}
@@ -75,6 +80,8 @@ class Dispatcher:
         self._parked.clear()
         self._claimed.clear()
         self._tenants.clear()
+        self._problems.clear()
+        self._unread.clear()
         for run in state.runs.values():
             for task in run.active:
                 node = run.tasks[task]
@@ -89,6 +96,7 @@ class Dispatcher:
             return
         run = state.runs[stream]
         for index, event in enumerate(decided.events):
+            self._problems.add(decided.commit.offset, index, event)
             if isinstance(event, e.AttemptOpened):
                 self._offer(run, event.task, event.epoch, event.kind, event.pool, event.priority)
             elif isinstance(event, SETTLING):
@@ -117,6 +125,21 @@ class Dispatcher:
                 self._lanes[lane].wake(tenant)
                 self._send_lane(state, lane, now_s)
 
+    @property
+    def lacks(self) -> bool:
+        """Attempts wait whose dispatches tell of something that has to be read first."""
+        return bool(self._unread)
+
+    async def read(self, partition: int) -> None:
+        """Bring what is lacking, so that the next `send` can tell it. Raises `DagbokError` when it cannot be read."""
+        wanted = dict(self._unread)
+        await self._problems.read(partition, [ref for _, refs in wanted.values() for ref in refs])
+        now_s = self._now_s()
+        for key, (offer, _) in wanted.items():
+            # Otherwise the state was folded anew meanwhile, and says itself what is open.
+            if self._unread.pop(key, None) is not None and key in self._open:
+                self._lane(self._open[key]).back(offer, now_s)
+
     def resend(self, lane: Lane, attempts: Sequence[AttemptKey]) -> None:
         """Whoever took these is gone: those that nobody has claimed are due now."""
         lane_state = self._lanes.get(lane)
@@ -130,7 +153,7 @@ class Dispatcher:
         batch: list[Dispatch] = []
         offer = None
         try:
-            while (offer := lane_state.next(now_s)) is not None:
+            while len(self._unread) < self._window and (offer := lane_state.next(now_s)) is not None:
                 dispatch = self._dispatch(state, offer)
                 if dispatch is not None:
                     lane_state.sent(offer, now_s)
@@ -142,7 +165,7 @@ class Dispatcher:
         except (DagbokError, OSError):
             # What it says could not be read. It waits on; whoever called decides whether that can heal.
             if offer is not None:
-                lane_state.offer(offer)
+                lane_state.back(offer, now_s)
             raise
         finally:
             if batch:
@@ -152,6 +175,8 @@ class Dispatcher:
 
     def next_due_s(self) -> float | None:
         """When `send` is to be called at the latest, on the monotonic clock."""
+        if self._unread:
+            return self._now_s()
         return min((due for lane in self._lanes.values() if (due := lane.next_due_s()) is not None), default=None)
 
     def _take_over(self, run: RunState, node: TaskNode, attempt: Attempt) -> None:
@@ -184,6 +209,7 @@ class Dispatcher:
             offer = Offer(run.stream, task, node.epoch, run.tenant, node.spec.priority)
             lane = self._open.get(offer.key)
             if lane is not None and self._lane(lane).withdraw(offer.key):
+                self._unread.pop(offer.key, None)
                 self._tenants.give(offer.key)
                 self._parked.setdefault(run.stream, []).append(offer)
 
@@ -203,6 +229,7 @@ class Dispatcher:
 
     def _leave(self, key: StreamAttempt) -> Lane | None:
         self._sent.discard(key)
+        self._unread.pop(key, None)
         lane = self._open.pop(key, None)
         if lane is not None and (lane_state := self._lanes.get(lane)) is not None:
             lane_state.settled(key)
@@ -215,9 +242,11 @@ class Dispatcher:
             self._claimed[key] = reply_to
 
     def _unserved(self, run: RunState, event: e.AttemptUnserved) -> None:
-        lane = self._open.get((run.stream, event.task, event.epoch))
+        key = run.stream, event.task, event.epoch
+        lane = self._open.get(key)
         if lane is not None:
-            self._tenants.give((run.stream, event.task, event.epoch))
+            self._unread.pop(key, None)
+            self._tenants.give(key)
             priority = run.tasks[event.task].spec.priority
             self._lane(lane).unserved(Offer(run.stream, event.task, event.epoch, run.tenant, priority), self._now_s())
 
@@ -232,5 +261,8 @@ class Dispatcher:
         attempt = node.attempt
         if attempt is None or attempt.epoch != offer.epoch or attempt.claim is not None:
             return None
+        if refs := self._problems.lacking(node):
+            self._unread[offer.key] = offer, refs
+            return None
         key = key_of(run, node, attempt.kind)
-        return build_dispatch(run, node, attempt, key, state.partition, self._payloads, self._log)
+        return build_dispatch(run, node, attempt, key, state.partition, self._payloads, self._problems)

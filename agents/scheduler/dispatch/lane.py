@@ -58,6 +58,7 @@ class LaneState:
         self._schedule_to_start_s = schedule_to_start_s
         self._waiting: FairQueue[Offer] = FairQueue()
         self._again: deque[Offer] = deque()
+        self._back: deque[Offer] = deque()
         self._sent: dict[StreamAttempt, _Out] = {}
         self._unserved: dict[StreamAttempt, int] = {}
         # First sends come due in the order in which they went out, and most are settled long before: a queue forgets
@@ -68,6 +69,13 @@ class LaneState:
     def offer(self, offer: Offer) -> None:
         """The attempt is open: send it when its turn comes."""
         self._waiting.put(offer, priority=offer.priority, tenant=offer.tenant, run=offer.stream)
+
+    def back(self, offer: Offer, now_s: float) -> None:
+        """`next` gave it, and it could not go out: its turn has come already."""
+        if offer.key in self._sent:
+            self.lost(offer.key, now_s)
+        else:
+            self._back.append(offer)
 
     def settled(self, key: StreamAttempt) -> None:
         """The attempt is claimed or closed: it leaves the window."""
@@ -89,7 +97,14 @@ class LaneState:
             if offer.key in self._sent or not self._tenants.is_full(offer.tenant):
                 return offer
             self.offer(offer)
-        if not self._waiting or len(self._sent) >= self._window:
+        if len(self._sent) >= self._window:
+            return None
+        while self._back:
+            offer = self._back.popleft()
+            if not self._tenants.is_full(offer.tenant):
+                return offer
+            self.offer(offer)
+        if not self._waiting:
             return None
         full, is_left = self._waiting.set_aside(self._tenants.is_full)
         for tenant in full:
@@ -127,7 +142,7 @@ class LaneState:
     @property
     def is_idle(self) -> bool:
         """Nothing waits and nothing is out: the lane may be forgotten."""
-        return not (self._waiting or self._again or self._sent or self._unserved)
+        return not (self._waiting or self._again or self._back or self._sent or self._unserved)
 
     def next_due_s(self) -> float | None:
         """When something has to be sent again, if anything."""

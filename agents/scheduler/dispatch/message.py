@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dagbok.agents.scheduler.dispatch.payloads import RecentPayloads
+from dagbok.agents.scheduler.dispatch.problems import Problems
 from dagbok.events.envelope import Dispatch, Input, Problem, SessionParts
-from dagbok.events.log.port import Log
-from dagbok.events.places import events_at
 from dagbok.events.run import events as e
 from dagbok.events.run.values import NULL
-from dagbok.projections.task_graph.state import Attempt, ProblemRef, RunState, TaskNode
+from dagbok.projections.task_graph.state import Attempt, RunState, TaskNode
 
 MAX_INLINE_INPUT_BYTES = 64 * 1024
 
 
 def build_dispatch(
-    run: RunState, node: TaskNode, attempt: Attempt, key: str, partition: int, payloads: RecentPayloads, log: Log
+    run: RunState,
+    node: TaskNode,
+    attempt: Attempt,
+    key: str,
+    partition: int,
+    payloads: RecentPayloads,
+    problems: Problems,
 ) -> Dispatch:
     """The dispatch of an open attempt; the same attempt always gives the same, but for which bytes come inline."""
     review = attempt.kind == "verify"
@@ -38,7 +43,7 @@ def build_dispatch(
         inputs=_inputs(run, node, payloads),
         renamed=_renamed(node),
         composition=node.composition,
-        problem=_problem(node, partition, log),
+        problem=_problem(node, partition, problems),
         candidate=() if staged is None else tuple([Input(node.id, ref, payloads.get(ref)) for ref in staged.artifacts]),
         outputs=NULL if staged is None else staged.outputs,
         proposal=None if staged is None else staged.proposal,
@@ -70,11 +75,11 @@ def _renamed(node: TaskNode) -> dict[str, str]:
     return {name: dep for name, dep in zip(named, node.deps, strict=False) if name != dep}
 
 
-def _problem(node: TaskNode, partition: int, log: Log) -> Problem | None:
+def _problem(node: TaskNode, partition: int, problems: Problems) -> Problem | None:
     if node.problem is None and node.note is None:
         return None
-    told = _told(node.problem, partition, log)
-    note = _told(node.note, partition, log)
+    told = problems.told(node.problem, partition)
+    note = problems.told(node.note, partition)
     code = node.problem.code if node.problem else node.note.code if node.note else ""
     return Problem(
         code=code,
@@ -83,7 +88,3 @@ def _problem(node: TaskNode, partition: int, log: Log) -> Problem | None:
         reason=told.reason if isinstance(told, e.TaskBlocked | e.DecompositionRefused) else "",
         note=note.note if isinstance(note, e.TaskUnblocked | e.TaskRetried) else "",
     )
-
-
-def _told(ref: ProblemRef | None, partition: int, log: Log) -> e.Event | None:
-    return None if ref is None else events_at(log, partition, ref.offset)[ref.event]

@@ -186,7 +186,7 @@ class Audit:
             says_why = run.status not in ("blocked", "failed") or bool(codes | set(run.cancelled.values()))
             _hold("reasons are codes", says_why, f"run {run.run} is {run.status} and does not say why")
             try:
-                self._world.workload.check(result_of(run, reader))
+                self._world.workload.check(result_of(run, reader)())
             except Exception as error:
                 raise Violated("the check of the workload", f"run {run.run}: {said(error)}") from error
         missing = started - {run.run for run in state.runs.values()}

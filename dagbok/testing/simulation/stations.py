@@ -114,7 +114,9 @@ class Scheduler(Station):
             before_manifest=self._between_parts_and_manifest,
         )
         timers = Timers()
-        dispatcher = Dispatcher(queue, log, self.now_s, schedule_to_start_s=SCHEDULE_TO_START_S)
+        dispatcher = Dispatcher(
+            queue, log, self.now_s, schedule_to_start_s=SCHEDULE_TO_START_S, far=not network.refuses
+        )
         outputs = SchedulerOutputs(queue, dispatcher, timers)
         outputs.watch(self._saw)
         recovery = Recovery(log, PARTITION, self.keeper, log_refuses=network.refuses)

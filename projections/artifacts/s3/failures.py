@@ -9,7 +9,7 @@ from typing import Final
 
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 
-from dagbok.events.errors import StorageFailed
+from dagbok.events.errors import NotAllowed, StorageFailed
 from dagbok.projections.artifacts.s3.place import S3Place
 
 _STATUS: Final = re.compile(r"status code: (\d{3})")
@@ -47,7 +47,8 @@ def is_missing_bucket(error: BaseException) -> bool:
 def _failed(place: S3Place, name: str, error: Exception) -> StorageFailed:
     text = str(error)
     about = f"artifact {name} in {place}" if name else f"artifacts in {place}"
-    return StorageFailed(f"{about}: {_said(text)}", advice=_advice(place, error, text))
+    advice = _advice(place, error, text)
+    return (NotAllowed if advice == CREDENTIALS else StorageFailed)(f"{about}: {_said(text)}", advice=advice)
 
 
 def _said(text: str) -> str:

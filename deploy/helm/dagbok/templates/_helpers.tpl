@@ -34,6 +34,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if .caSecret }}
 - {name: DAGBOK_KAFKA_SSL_CA_FILE, value: /etc/dagbok/kafka/ca.crt}
 {{- end }}
+{{- if .clientSecret }}
+- {name: DAGBOK_KAFKA_SSL_CERT_FILE, value: /etc/dagbok/kafka-client/tls.crt}
+- {name: DAGBOK_KAFKA_SSL_KEY_FILE, value: /etc/dagbok/kafka-client/tls.key}
+{{- end }}
 {{- end }}
 - {name: DAGBOK_LOG_LEVEL, value: {{ .Values.logLevel | quote }}}
 - {name: DAGBOK_LOG_FORMAT, value: json}
@@ -76,11 +80,17 @@ capabilities: {drop: [ALL]}
 {{- if .Values.kafka.caSecret }}
 - {name: kafka-ca, mountPath: /etc/dagbok/kafka, readOnly: true}
 {{- end }}
+{{- if .Values.kafka.clientSecret }}
+- {name: kafka-client, mountPath: /etc/dagbok/kafka-client, readOnly: true}
+{{- end }}
 {{- end -}}
 
 {{- define "dagbok.volumes" -}}
 - {name: tmp, emptyDir: {sizeLimit: 1Gi}}
 {{- with .Values.kafka.caSecret }}
 - {name: kafka-ca, secret: {secretName: {{ . | quote }}}}
+{{- end }}
+{{- with .Values.kafka.clientSecret }}
+- {name: kafka-client, secret: {secretName: {{ . | quote }}, defaultMode: 0440}}
 {{- end }}
 {{- end -}}
