@@ -187,7 +187,8 @@ class Recovery:
 
     async def _check_last(self, position: Position) -> None:
         last = position.last_command_offset
-        head = split_value(await asyncio.to_thread(self._log.value_at, EVENTS, self._partition, position.head_offset))
+        heads = await self._log.read(EVENTS, self._partition, position.head_offset, 1)
+        head = split_value(heads[0].value) if heads and heads[0].offset == position.head_offset else None
         found = await self._log.read(COMMANDS, self._partition, last, 1)
         if found and found[0].offset > last:
             return  # another owner has removed it just now

@@ -174,7 +174,8 @@ class Outbox:
         known = self._decided.get(partition, -1)
         try:
             end = (await self._log.bounds(EVENTS, partition)).end
-            parts = split_value(await asyncio.to_thread(self._log.value_at, EVENTS, partition, end - 1))
+            last = await self._log.read(EVENTS, partition, end - 1, 1) if end else ()
+            parts = split_value(last[0].value) if last else None
         except (DagbokError, OSError):
             return known
         return known if parts is None else max(known, parts[0].command_offset)
