@@ -1,4 +1,4 @@
-"""Read what stands at a place in the log: the events of one commit, or the inline bytes of one of its artifacts."""
+"""Read what stands at a place in the log: one commit, its events, or the inline bytes of one of its artifacts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from dagbok.events.body import StoredEvent, decode_event, stored_events
 from dagbok.events.canonical import sha256_hex
-from dagbok.events.commit import split_value
+from dagbok.events.commit import Seal, split_value
 from dagbok.events.errors import ArtifactDamaged, LogCorrupt
 from dagbok.events.log.port import EVENTS, Log
 from dagbok.events.run.events import CandidateSubmitted, Event, SessionSuspended
@@ -89,6 +89,14 @@ def events_at(log: Log, partition: int, offset: int) -> Sequence[Event]:
         if seal.raw_size >= LARGE_BYTES:
             large.keep((partition, offset), events)
     return events
+
+
+async def commit_at(log: Log, partition: int, offset: int) -> tuple[Seal, bytes] | None:
+    """Seal and stored body of the record at an offset; none when there is none, or one that is no commit.
+
+    Raises what `Log.read` raises."""
+    found = await log.read(EVENTS, partition, offset, 1) if offset >= 0 else ()
+    return split_value(found[0].value) if found and found[0].offset == offset else None
 
 
 def is_proven(ref: ArtifactRef, data: bytes) -> bool:

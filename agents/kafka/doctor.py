@@ -21,7 +21,6 @@ from dagbok.agents.kafka.offsets import Offsets
 from dagbok.agents.kafka.replies import ReplyRecord
 from dagbok.agents.queue.port import KINDS, Lane, lane_of
 from dagbok.agents.scheduler.inbox import MAX_CLOCK_AHEAD_MS
-from dagbok.events.commit import split_value
 from dagbok.events.errors import DagbokError, LogLost
 from dagbok.events.log.clock import system_ms
 from dagbok.events.log.kafka import KafkaLog
@@ -33,6 +32,7 @@ from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.kafka_topics import check as differences
 from dagbok.events.log.kafka_topics import declared
 from dagbok.events.log.port import COMMANDS, EVENTS
+from dagbok.events.places import commit_at
 from dagbok.events.rule import Position
 from dagbok.projections.reading import check_stand
 
@@ -163,8 +163,7 @@ class _Examination:
         """Commands behind the one that the last record of `events` names. When that does not count, it is about so."""
         end = (await self._log.bounds(COMMANDS, number)).end
         events = (await self._log.bounds(EVENTS, number)).end
-        last = await self._log.read(EVENTS, number, events - 1, 1) if events else ()
-        parts = split_value(last[0].value) if last else None
+        parts = await commit_at(self._log, number, events - 1)
         return max(0, end - (0 if parts is None else parts[0].command_offset + 1))
 
     async def served(self) -> Sequence[Finding]:

@@ -71,5 +71,5 @@ class Parcels:
             send(await loop.run_in_executor(self._threads, encode_dispatch, dispatch, self._store))
         except (DagbokError, OSError, msgspec.MsgspecError) as error:
             self.lost += 1
-            about = dispatch.run, dispatch.task, dispatch.epoch
-            logger.warning("queue.dispatch_lost", run=about[0], task=about[1], epoch=about[2], error=str(error))
+            about = {"run": dispatch.run, "task": dispatch.task, "epoch": dispatch.epoch}
+            logger.warning("queue.dispatch_lost", **about, error=str(error))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dagbok.agents.layers.failing import ending
 from dagbok.agents.layers.lifecycle import ExitIntent
-from dagbok.agents.layers.scopes import NONE, Dependencies, Scopes
+from dagbok.agents.layers.scopes import Scopes
 from dagbok.agents.layers.slot import LayerRunSlot
 
 
@@ -18,9 +18,9 @@ class Disposal(Scopes):
     be tried again.
     """
 
-    def __init__(self, slots: Mapping[str, LayerRunSlot], dependencies: Dependencies) -> None:
-        """Take the slots in order, and for each the names of those that it depends on."""
-        super().__init__(slots, NONE, dependencies)
+    def __init__(self, slots: Mapping[str, LayerRunSlot]) -> None:
+        """Take the slots in order."""
+        super().__init__(slots)
         self._failed: list[BaseException] = []
 
     async def enter(self) -> None:
@@ -29,15 +29,15 @@ class Disposal(Scopes):
         missing: set[str] = set()
         for name, slot in self.slots.items():
             slot.exit_intent = ExitIntent.DELETE
-            if self._dependencies[name] & missing:
-                self._stays(name, missing)
+            if slot.needs & missing:
+                self._stays(name, slot, missing)
                 continue
             try:
                 await self._enter_slot(slot)
             except Exception as error:
                 slot.exit_error = error
                 self._failed += [error, *await self._close_resource(name, slot, error)]
-                self._stays(name, missing)
+                self._stays(name, slot, missing)
             except BaseException as error:
                 self._failed += await self._close_resource(name, slot, error)
                 self._needed |= self.slots.keys()
@@ -51,6 +51,6 @@ class Disposal(Scopes):
         """Delete what was entered, in reverse order. All errors, those of entering first."""
         return self._failed + await super().leave(error)
 
-    def _stays(self, name: str, missing: set[str]) -> None:
+    def _stays(self, name: str, slot: LayerRunSlot, missing: set[str]) -> None:
         missing.add(name)
-        self._needed |= self._dependencies[name]
+        self._needed |= slot.needs

@@ -15,7 +15,7 @@ from dagbok.agents.layers.preparing import unknown_configs
 from dagbok.agents.layers.problems import raise_problems
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.snapshots.claims import SnapshotClaims, claim
-from dagbok.agents.layers.snapshots.deleting import configs_of, deletions, dependencies_of, slots_of
+from dagbok.agents.layers.snapshots.deleting import configs_of, deletions, slots_of
 from dagbok.agents.layers.snapshots.found import AnySnapshotValue, FoundLayer, FoundLayers, found_layers
 from dagbok.agents.layers.snapshots.plan import Dropped
 from dagbok.agents.layers.snapshots.planning import dropped_by
@@ -78,8 +78,7 @@ def prepare_disposal(
 async def dispose(disposing: Disposing, claims: SnapshotClaims, cleanup_timeout_s: float) -> Snapshot:
     """Delete the layers. Returns and raises what `Compositor.dispose` says."""
     await claim(claims, disposing.found.id)
-    scopes = Disposal(disposing.slots, dependencies_of(disposing.nodes.values()))
-    errors = await _deleted(scopes, cleanup_timeout_s)
+    errors = await _deleted(Disposal(disposing.slots), cleanup_timeout_s)
     left, error = disposing.left(), ending(None, errors)
     if error is not None:
         attach_snapshots(error, None, left)

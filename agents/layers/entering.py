@@ -30,7 +30,7 @@ class Entering(Generic[RunT]):
 
     async def __aenter__(self) -> RunT:
         self._run = self._make_run()
-        self._scopes = Scopes(self._run.slots, self._run.dropped, self._run.dropped_dependencies)
+        self._scopes = Scopes(self._run.slots, self._run.dropped)
         await claim(self._claims, self._run.parent)
         if self._scopes.are_idle():
             await self._scopes.enter()

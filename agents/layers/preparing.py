@@ -11,16 +11,8 @@ from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.models import LayerConfig, LayerConfigInput
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.problems import raise_problems
-from dagbok.agents.layers.scopes import Dependencies
 from dagbok.agents.layers.slot import LayerRunSlot
-from dagbok.agents.layers.snapshots.deleting import (
-    Deletion,
-    bind,
-    configs_of,
-    deletions,
-    dependencies_of,
-    slots_of,
-)
+from dagbok.agents.layers.snapshots.deleting import Deletion, bind, configs_of, deletions, slots_of
 from dagbok.agents.layers.snapshots.found import AnySnapshotValue, found_layers
 from dagbok.agents.layers.snapshots.plan import ResumePlan
 from dagbok.agents.layers.snapshots.planning import plan_resume
@@ -35,8 +27,6 @@ class Prepared:
     dropped: dict[str, LayerRunSlot] = field(default_factory=dict)
     """What the snapshot has and the run shall not go on with: deleted before the body begins. With them, layers that
     they depend on and nothing else needs."""
-    dropped_dependencies: Dependencies = field(default_factory=dict)
-    """By name, what each of these depends on."""
     plan: ResumePlan | None = None
 
 
@@ -73,9 +63,7 @@ def prepare(
         slots[node.name] = LayerRunSlot(layer, goes_on.lifecycle_state, kept=goes_on.given_to(layer))
     for node in nodes:
         bind(node, slots, slots[node.name].layer)
-    if not deleted:
-        return Prepared(slots, plan=plan)
-    return Prepared(slots, slots_of(deleted, slots), dependencies_of(each.node for each in deleted), plan)
+    return Prepared(slots, slots_of(deleted, slots) if deleted else {}, plan)
 
 
 def unknown_configs(nodes: Sequence[LayerNode], configs: Mapping[str, LayerConfigInput]) -> list[Exception]:

@@ -12,7 +12,6 @@ from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.preparing import Prepared
 from dagbok.agents.layers.schemas import CompositorSessionSnapshot, LayerSessionSnapshot
-from dagbok.agents.layers.scopes import Dependencies
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.snapshots.diff import SnapshotDiff
 from dagbok.agents.layers.snapshots.schema import Snapshot
@@ -54,11 +53,6 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
     def dropped(self) -> Mapping[str, LayerRunSlot]:
         """What the rules had deleted when the run was entered."""
         return self._prepared.dropped
-
-    @property
-    def dropped_dependencies(self) -> Dependencies:
-        """By name, what each of these depends on."""
-        return self._prepared.dropped_dependencies
 
     @property
     def resumed_from(self) -> SnapshotDiff | None:
@@ -158,8 +152,10 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
         plan, dropped, self._ended = self._prepared.plan, self._prepared.dropped, True
         self._own_snapshot = taken_after_failed_entry(self._nodes, plan, self.slots, dropped)
         if dropped:
-            left = [(each.name, each.lifecycle, each.state) for each in self._own_snapshot.layers]
-            layers = [LayerSessionSnapshot(name=n, lifecycle_state=stands, runtime_state=of) for n, stands, of in left]
+            layers = [
+                LayerSessionSnapshot(name=left.name, lifecycle_state=left.lifecycle, runtime_state=left.state)
+                for left in self._own_snapshot.layers
+            ]
             self._snapshot = CompositorSessionSnapshot(layers=layers)
 
     def _layers(self) -> list[AnyLayer]:

@@ -11,10 +11,7 @@ from dagbok.agents.layers.layer import AnyLayer, Layer
 from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.slot import LayerRunSlot
 
-Dependencies = Mapping[str, frozenset[str]]
 NONE: Mapping[str, LayerRunSlot] = MappingProxyType({})
-NO_DEPENDENCIES: Dependencies = MappingProxyType({})
-NOTHING: frozenset[str] = frozenset()
 HOOKS = ("resource_context", "on_context_create", "on_context_resume", "on_context_suspend", "on_context_delete")
 
 
@@ -28,16 +25,8 @@ class Scopes:
     """The slots of one run by name, in order. Those that are `dropped` are entered behind them, and deleted before the
     run begins."""
 
-    def __init__(
-        self,
-        slots: Mapping[str, LayerRunSlot],
-        dropped: Mapping[str, LayerRunSlot] = NONE,
-        dependencies: Dependencies = NO_DEPENDENCIES,
-    ) -> None:
-        """Take the slots in order; `dependencies`: of those that are deleted because a snapshot has them, the names of
-        those that each depends on."""
+    def __init__(self, slots: Mapping[str, LayerRunSlot], dropped: Mapping[str, LayerRunSlot] = NONE) -> None:
         self.slots, self.dropped = slots, dropped
-        self._dependencies = dependencies
         self._needed: set[str] = set()
         self.overdue = False
         """True: time is up, and a step that is cancelled now is told as a TimeoutError."""
@@ -128,7 +117,7 @@ class Scopes:
         again = bool(errors) and slot.delete_may_be_tried_again
         slot.lifecycle_state = LifecycleState.SUSPENDED if again else after
         if slot.lifecycle_state is LifecycleState.SUSPENDED:
-            self._needed |= self._dependencies.get(name, NOTHING)
+            self._needed |= slot.needs
         errors += await self._close_resource(name, slot, seen or next(iter(errors), None))
         try:
             slot.keep_state()

@@ -27,6 +27,9 @@ class LayerRunSlot:
     exit_error: BaseException | None = None
     """The first error of leaving it: a suspended layer that has one was not suspended cleanly."""
 
+    needs: frozenset[str] = frozenset()
+    """Of one that is only here to be deleted, or because such a one depends on it: those that it depends on itself."""
+
     delete_may_be_tried_again: bool = False
     """True: a delete hook that fails leaves it suspended. It is what a snapshot had, and is only here to be deleted."""
 

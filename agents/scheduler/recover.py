@@ -11,10 +11,10 @@ import structlog
 
 from dagbok.agents.scheduler.handle import Decided
 from dagbok.events.body import decode_body
-from dagbok.events.commit import split_value
 from dagbok.events.envelope import command_hash
 from dagbok.events.errors import LogCorrupt, LogLost
 from dagbok.events.log.port import COMMANDS, EVENTS, Log
+from dagbok.events.places import commit_at
 from dagbok.events.rule import Position
 from dagbok.events.run.events import Event
 from dagbok.projections.partition import PartitionState, apply
@@ -187,8 +187,7 @@ class Recovery:
 
     async def _check_last(self, position: Position) -> None:
         last = position.last_command_offset
-        heads = await self._log.read(EVENTS, self._partition, position.head_offset, 1)
-        head = split_value(heads[0].value) if heads and heads[0].offset == position.head_offset else None
+        head = await commit_at(self._log, self._partition, position.head_offset)
         found = await self._log.read(COMMANDS, self._partition, last, 1)
         if found and found[0].offset > last:
             return  # another owner has removed it just now

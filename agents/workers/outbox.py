@@ -19,11 +19,11 @@ from dagbok.agents.faultpoints import COMMAND_APPENDED, reach
 from dagbok.agents.patience import Patience
 from dagbok.agents.tracing.switch import Context, no_context
 from dagbok.events.codes import Code
-from dagbok.events.commit import split_value
 from dagbok.events.envelope import Answer, Command, command_record
 from dagbok.events.errors import DagbokError, StorageFailed
 from dagbok.events.ids import partition_of
 from dagbok.events.log.port import COMMANDS, EVENTS, Log, Record
+from dagbok.events.places import commit_at
 
 logger = structlog.get_logger(__name__)
 
@@ -174,8 +174,7 @@ class Outbox:
         known = self._decided.get(partition, -1)
         try:
             end = (await self._log.bounds(EVENTS, partition)).end
-            last = await self._log.read(EVENTS, partition, end - 1, 1) if end else ()
-            parts = split_value(last[0].value) if last else None
+            parts = await commit_at(self._log, partition, end - 1)
         except (DagbokError, OSError):
             return known
         return known if parts is None else max(known, parts[0].command_offset)

@@ -31,11 +31,12 @@ def check_file(
     """Tell all that is wrong with a config; 1 if something is."""
     _, how = settle(None, output)
     config = read_graph(file)
-    found: list[Exception] = [*place_problems(config.layers)]
     if imports or node_providers or providers:
         given = makers(imports, node_providers, providers)
         nodes, found = nodes_and_problems(config, given.providers, given.node_providers)
         found += missing_settings(nodes) if settings else []
+    else:
+        found = [*place_problems(config.layers)]
     problems = [*map(told, found)]
     if how.json:
         say.out_json({"layers": len(config.layers), "problems": problems})

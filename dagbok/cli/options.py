@@ -47,6 +47,17 @@ class Place:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
+class AsOf:
+    """Which of the turns of a session is meant."""
+
+    turn: int | None = None
+    """As it was after this turn; the last one if left out."""
+    event: int | None = None
+    """As it was when the run had the event of this number."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
 class Output:
     """How a command tells what it did."""
 

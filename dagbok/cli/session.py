@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cyclopts import App, Group
 
-from dagbok.cli.options import Output, Place, RunName
+from dagbok.cli.options import AsOf, Output, Place, RunName
 
 
 def add_to(app: App, group: Group) -> None:
@@ -20,8 +20,7 @@ def session_show(
     task: str,
     /,
     *,
-    turn: int | None = None,
-    event: int | None = None,
+    as_of: AsOf | None = None,
     place: Place | None = None,
     output: Output | None = None,
 ) -> int:
@@ -31,14 +30,10 @@ def session_show(
     ----------
     task
         Id of the task, or its first characters.
-    turn
-        As it was after this turn; the last one if left out.
-    event
-        As it was when the run had the event of this number.
     """
     from dagbok.cli.sessions import show
 
-    return show(run, task, turn, event, place, output)
+    return show(run, task, as_of or AsOf(), place, output)
 
 
 def session_fork(
@@ -46,8 +41,7 @@ def session_fork(
     task: str,
     /,
     *,
-    turn: int | None = None,
-    event: int | None = None,
+    as_of: AsOf | None = None,
     place: Place | None = None,
     output: Output | None = None,
 ) -> int:
@@ -57,11 +51,7 @@ def session_fork(
     ----------
     task
         Id of the task, or its first characters.
-    turn
-        As it was after this turn; the last one if left out.
-    event
-        As it was when the run had the event of this number.
     """
     from dagbok.cli.sessions import fork
 
-    return fork(run, task, turn, event, place, output)
+    return fork(run, task, as_of or AsOf(), place, output)

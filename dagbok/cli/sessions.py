@@ -13,7 +13,7 @@ import orjson
 from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.agents.workers.sessions.past import Told, fork_session, read_session, turn_of, turns_of
 from dagbok.cli import say
-from dagbok.cli.options import Output, Place, settle
+from dagbok.cli.options import AsOf, Output, Place, settle
 from dagbok.cli.places import artifacts_place
 from dagbok.cli.quiet import quiet_logs
 from dagbok.cli.reading import Reading, reading
@@ -27,11 +27,11 @@ from dagbok.settings import Settings
 PAGE = 1_000
 
 
-def show(run: str, task: str, turn: int | None, event: int | None, place: Place | None, output: Output | None) -> int:
+def show(run: str, task: str, as_of: AsOf, place: Place | None, output: Output | None) -> int:
     """Print the JSON value of a session."""
     settings, how = settle(place, output)
     quiet_logs(settings)
-    found = asyncio.run(_at_turn(settings, run, task, turn, event, _shown))
+    found = asyncio.run(_at_turn(settings, run, task, as_of, _shown))
     if how.json:
         say.out_json(found)
         return 0
@@ -40,11 +40,11 @@ def show(run: str, task: str, turn: int | None, event: int | None, place: Place 
     return 0
 
 
-def fork(run: str, task: str, turn: int | None, event: int | None, place: Place | None, output: Output | None) -> int:
+def fork(run: str, task: str, as_of: AsOf, place: Place | None, output: Output | None) -> int:
     """Store a session for another task to go on with, and print what its spec names it by."""
     settings, _ = settle(place, output)
     quiet_logs(settings)
-    say.out_json(asyncio.run(_at_turn(settings, run, task, turn, event, _forked)))
+    say.out_json(asyncio.run(_at_turn(settings, run, task, as_of, _forked)))
     return 0
 
 
@@ -61,16 +61,15 @@ async def _at_turn(
     settings: Settings,
     run: str,
     task: str,
-    turn: int | None,
-    event: int | None,
+    as_of: AsOf,
     tell: Callable[[_Found], dict[str, object]],
 ) -> dict[str, object]:
-    one_of(turn, event)
+    one_of(as_of.turn, as_of.event)
     async with reading(settings) as found:
         row = found.find_run(run)
         id = found.find_task(row, task).task
-        turns = turns_of(id, _told(found, row.run, event))
-        session = turn_of(id, turns, turn)
+        turns = turns_of(id, _told(found, row.run, as_of.event))
+        session = turn_of(id, turns, as_of.turn)
         reader = artifact_reader(artifacts_place(settings), found.log)
         return tell(_Found(row.run, id, session, max(turns), reader, Scope(found.tenant, found.project)))
 

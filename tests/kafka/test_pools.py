@@ -18,7 +18,6 @@ from dagbok.agents.kafka.replies import ReplyRecord
 from dagbok.agents.kafka.routes import Letter
 from dagbok.agents.queue import attempt_of, lane_address
 from dagbok.events.envelope import CancelHint
-from dagbok.events.log.kafka_client import Place
 from dagbok.events.log.kafka_settings import KafkaSettings
 from tests.contract.queue_sites import LANE, TIMEOUT_S, Places, collect, dispatch, large, serve, until
 from tests.kafka.queue_site import make_topics, new_prefix, queue_of
@@ -69,11 +68,10 @@ async def test_also_when_all_that_was_put_after_it_is_settled(before: int) -> No
 
 
 async def acknowledged(prefix: str, count: int) -> None:
-    """Wait until the group of the lane is done with so many."""
-    place = Place(lane_topic(prefix, LANE), 0)
+    """Wait until the group of the lane is done with so many, of all partitions."""
     offsets = Offsets(KafkaSettings(bootstrap_servers=session_kafka().bootstrap, prefix=prefix))
     async with asyncio.timeout(TIMEOUT_S):
-        while (await offsets.done(lane_group(prefix, LANE))).get(place, 0) < count:  # noqa: ASYNC110 – it can only be asked
+        while sum((await offsets.done(lane_group(prefix, LANE))).values()) < count:  # noqa: ASYNC110 – it can only be asked
             await asyncio.sleep(0.05)
     await offsets.close()
 
@@ -168,21 +166,12 @@ async def test_records_that_nobody_can_decode_are_garbage_and_hold_up_neither_th
             taking.cancel()
             assert first.garbage == 2
             settle(first, [*sorted(found)])
-            await all_done(prefix, partitions, len(numbers) + 3)
+            await acknowledged(prefix, len(numbers) + 3)
         await send_unreadable(session_kafka().bootstrap, lane_topic(prefix, LANE), 0)
         owner.put(LANE, [dispatch(100)])
         async with queue_of(prefix, "second") as second:
             serve(second)
             assert await collect(second, 1) == [100]
-
-
-async def all_done(prefix: str, partitions: int, count: int) -> None:
-    """Wait until the group of the lane is done with so many, of all partitions."""
-    offsets = Offsets(KafkaSettings(bootstrap_servers=session_kafka().bootstrap, prefix=prefix))
-    async with asyncio.timeout(TIMEOUT_S):
-        while sum((await offsets.done(lane_group(prefix, LANE))).values()) < count:  # noqa: ASYNC110 – it can only be asked
-            await asyncio.sleep(0.05)
-    await offsets.close()
 
 
 async def test_replies_that_nobody_can_decode_are_garbage_and_those_behind_them_are_heard() -> None:

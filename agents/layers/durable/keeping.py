@@ -15,6 +15,7 @@ from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.snapshots.diff import LayerOutcome, SnapshotDiff
 from dagbok.agents.layers.snapshots.identity import graph_digest, state_version_of, type_of
+from dagbok.agents.workers.sessions.beside import beside
 from dagbok.agents.workers.sessions.difference import difference, same
 from dagbok.agents.workers.sessions.operations import Cut, Drop, Operation, add, put
 from dagbok.agents.workers.sessions.session import TaskSession
@@ -74,17 +75,10 @@ class LayersKeeper:
             now = {name: kept for name, slot in self._slots.items() if (kept := _now(name, slot)) is not None}
             operations = self._operations(now)
             marks = [mark for kept in now.values() for mark in _marked(kept)]
-            writing = asyncio.ensure_future(self._write(now, operations, marks))
         except BaseException:
             self._one_at_a_time.release()
             raise
-        writing.add_done_callback(self._written)
-        await asyncio.shield(writing)
-
-    def _written(self, writing: asyncio.Future[None]) -> None:
-        self._one_at_a_time.release()
-        if not writing.cancelled():
-            writing.exception()  # a caller who is gone does not ask
+        await beside(self._write(now, operations, marks), self._one_at_a_time.release)
 
     def _operations(self, now: Mapping[str, _Kept]) -> Sequence[Operation]:
         if self._begun:

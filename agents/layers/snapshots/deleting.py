@@ -82,15 +82,10 @@ def slots_of(deleted: Sequence[Deletion], active: Mapping[str, LayerRunSlot]) ->
     slots: dict[str, LayerRunSlot] = {}
     for each in deleted:
         layer = each.node.provider.create_layer_from_config(each.config, each.node.context)
-        slots[each.node.name] = _slot(layer, each.resumed)
+        slots[each.node.name] = _slot(layer, each.resumed, frozenset(each.node.deps.values()))
     for each in deleted:
         bind(each.node, {**active, **slots}, slots[each.node.name].layer)
     return slots
-
-
-def dependencies_of(nodes: Iterable[LayerNode]) -> dict[str, frozenset[str]]:
-    """By node, the names of those that it depends on."""
-    return {node.name: frozenset(node.deps.values()) for node in nodes}
 
 
 def bind(node: LayerNode, slots: Mapping[str, LayerRunSlot], layer: AnyLayer) -> None:
@@ -103,11 +98,11 @@ def bind(node: LayerNode, slots: Mapping[str, LayerRunSlot], layer: AnyLayer) ->
         raise
 
 
-def _slot(layer: AnyLayer, goes_on: Resumed | None) -> LayerRunSlot:
+def _slot(layer: AnyLayer, goes_on: Resumed | None, needs: frozenset[str]) -> LayerRunSlot:
     if goes_on is None:
-        return LayerRunSlot(layer, LifecycleState.NEW, kept=valid_state(layer))
+        return LayerRunSlot(layer, LifecycleState.NEW, kept=valid_state(layer), needs=needs)
     kept = goes_on.given_to(layer)
-    return LayerRunSlot(layer, goes_on.lifecycle_state, kept=kept, delete_may_be_tried_again=True)
+    return LayerRunSlot(layer, goes_on.lifecycle_state, kept=kept, needs=needs, delete_may_be_tried_again=True)
 
 
 def configs_of(nodes: Iterable[LayerNode], configs: Mapping[str, LayerConfigInput], rules: ResumeRules) -> ConfigOf:

@@ -31,9 +31,9 @@ def taken_after_failed_entry(
     What was suspended is suspended again, and stands in the place where it was found. What was created and deleted
     again counts as never entered. What was dropped is gone, but for a layer that begins anew under its name.
     """
-    by_name = {node.name: node for node in nodes}
     if plan is None:
-        return Snapshot(graph=graph_digest(nodes), layers=tuple(_never_entered(node) for node in nodes))
+        return Snapshot(graph=graph_digest(nodes), layers=tuple(map(_never_entered, nodes)))
+    by_name = {node.name: node for node in nodes}
     to_drop = {each.was.name: each.node for each in plan.dropped}
 
     def left(was: FoundLayer) -> LayerSnapshot | None:
@@ -46,8 +46,8 @@ def taken_after_failed_entry(
             return as_left(node, slots[name])
         return was.snapshot(was.cleanly)
 
-    layers = tuple(layer for was in plan.found.layers if (layer := left(was)) is not None)
     found = plan.found
+    layers = tuple(layer for was in found.layers if (layer := left(was)) is not None)
     return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=layers)
 
 

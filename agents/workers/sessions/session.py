@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 import orjson
 
+from dagbok.agents.workers.sessions.beside import beside
 from dagbok.agents.workers.sessions.difference import difference
 from dagbok.agents.workers.sessions.growth import parts_to_keep
 from dagbok.agents.workers.sessions.operations import (
@@ -98,13 +99,13 @@ class TaskSession:
         Raises `InvalidInput` for what is no JSON value, `Refused` when the attempt is over, `Terminal` when the run
         takes no more bytes. A save that is cancelled goes on beside; the next one waits for it."""
         after = orjson.loads(canonical(value, "what a session keeps"))
-        await self._beside(lambda: _to(self._as_read(), after))
+        await self._change(lambda: _to(self._as_read(), after))
 
     async def change(self, operations: Sequence[Operation]) -> None:
         """Put down changes of what there is (`operations.put`, `operations.add` …): costs what is new, however much
         there is. Raises what `save` raises, and `InvalidInput` for a path that leads nowhere."""
         if operations:
-            await self._beside(lambda: operations)
+            await self._change(lambda: operations)
 
     def save_blocking(self, value: object) -> None:
         """`save` for functions that are not async: from their thread. RuntimeError on the event loop of the attempt,
@@ -120,10 +121,8 @@ class TaskSession:
         """The loop on which the attempt runs."""
         self._loop = loop
 
-    async def _beside(self, changes: Callable[[], Sequence[Operation]]) -> None:
-        writing = asyncio.ensure_future(self._one_write(changes))
-        writing.add_done_callback(_seen)
-        await asyncio.shield(writing)
+    async def _change(self, changes: Callable[[], Sequence[Operation]]) -> None:
+        await beside(self._one_write(changes))
 
     async def _known_soon(self) -> list[tuple[Operation, ...]]:
         return await asyncio.to_thread(self._known) if self._parts is None and self._refs else self._known()
@@ -170,12 +169,6 @@ def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
         return asyncio.get_running_loop() is loop
     except RuntimeError:
         return False
-
-
-def _seen(writing: asyncio.Future[None]) -> None:
-    """An attempt that is over waits for no write any more: that it was refused is no error of the loop."""
-    if not writing.cancelled():
-        writing.exception()
 
 
 def _to(before: Any, after: Any) -> Sequence[Operation]:
