@@ -88,6 +88,10 @@ class Tail:
                 self._restored()
                 return self._look(stream)
 
+    def follows(self, stream: str) -> bool:
+        """Somebody has looked at the run lately."""
+        return stream in self._looked_s
+
     def forget(self) -> None:
         """This process decides now: what it follows it has in its own state."""
         self._state = PartitionState(self._partition)

@@ -60,7 +60,8 @@ class KafkaHost:
         return await self.first(self._ask(command))
 
     def find(self, stream: str) -> RunState | None:
-        """A run as it was read last; one that nobody has looked at is read first, which blocks."""
+        """A run as it was read last, at least as new as what this process was answered; one that nobody has looked at
+        is read first, which blocks."""
         return self._tails.of(stream).find(stream)
 
     @asynccontextmanager
@@ -100,6 +101,7 @@ class KafkaHost:
     async def _ask(self, command: Command) -> Answer:
         answer = await self.process.ask(command)
         self.tables.answered(answer.at)
+        await self._tails.answered(command.stream)
         if answer.accepted or answer.reason:
             return answer
         # The answer to a repeat lacks what the log has: why it was refused.

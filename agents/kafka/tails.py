@@ -36,6 +36,13 @@ class Tails:
             self._services.serve(tail.run())
         return self._tails[partition]
 
+    async def answered(self, stream: str) -> None:
+        """Somebody here was told what has become of a command for a run: whoever looks at it from now on sees that
+        much, without waiting."""
+        tail = self._tails.get(partition_of(stream, self._log.partitions))
+        if tail is not None and tail.follows(stream):
+            await tail.found(stream)
+
     def history(self, stream: str, after: int) -> LogHistory:
         """The commits that have the events of a run above a number."""
         return LogHistory(self._source(partition_of(stream, self._log.partitions)), stream, after)

@@ -41,8 +41,13 @@ class PastUnreadable:
         if self._suspects:
             return await self._one_by_one(consumer, fetch, places)
         before = _positions(consumer)
+        known = before.keys() & set(places)
+        if not known:
+            await asyncio.sleep(min(wait_s, WAIT_S))
+            return {}
         try:
-            return await fetch(places, wait_s, most)
+            # What has no position yet is left out: where its records began, nobody could say afterwards.
+            return await fetch(known, wait_s if len(known) == len(places) else min(wait_s, WAIT_S), most)
         except UnicodeDecodeError:
             ends = _positions(consumer)
             for place in before.keys() & ends.keys():

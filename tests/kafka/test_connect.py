@@ -12,6 +12,7 @@ import pytest
 
 from dagbok import Code, Dagbok, Outcome, Refused, TaskContext, TaskSpec, worker
 from dagbok.events.errors import InvalidInput
+from dagbok.events.ids import run_id
 from dagbok.events.log import kafka_topics as topics
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.listing import RunEvent
@@ -91,6 +92,17 @@ async def test_a_run_is_started_worked_on_and_told_from_the_log_alone(connect: C
         assert await seen(one, run, after=len(mine)) == []
         assert (other.status(run), other.progress(run)) == ("succeeded", {"verified": 20})
         assert (await one.result(run)).last_event == result.last_event
+
+
+async def test_a_run_that_was_looked_for_before_is_there_as_soon_as_its_start_was_answered(connect: Connect) -> None:
+    async with connect(schedule=True), connect(serve=False) as other:
+        for number in range(8):
+            run = run_id("local", "default", f"run {number}")
+            with pytest.raises(Refused) as none_yet:
+                await other.result(run)
+            assert none_yet.value.code == Code.NOT_FOUND
+            assert await other.start([spec("nobody", id="one")], key=f"run {number}") == run
+            assert sum(other.progress(run).values()) == 1
 
 
 async def test_a_task_reads_what_thousands_of_children_made(connect: Connect) -> None:
