@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.lightagent_env import ROOT
+from tests.support.pages import PYTHON, in_a_shell
+
 README = ROOT / "README.md"
-PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_python_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
@@ -26,24 +25,6 @@ def test_the_python_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
             [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
         )
         assert (ran.returncode, ran.stdout.splitlines()[-1:]) == (0, [promised]), ran.stderr
-
-
-DAGBOK = f"{shlex.quote(sys.executable)} -m dagbok"
-
-
-def in_a_shell(folder: Path, *lines: str, data: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """The lines as they are pasted into a shell, with this interpreter in the place of the one on the path."""
-    known = f'dagbok() {{ {DAGBOK} "$@"; }}; python() {{ {shlex.quote(sys.executable)} "$@"; }}'
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("DAGBOK_")}
-    return subprocess.run(
-        ["sh", "-c", "\n".join([known, *lines])],
-        cwd=folder,
-        env=kept | ({} if data is None else {"DAGBOK_DATA": str(data)}),
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
 
 
 def statuses(folder: Path) -> dict[str, str]:
@@ -89,13 +70,13 @@ def test_every_example_is_listed_with_its_command() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("file", sorted(listed()))
 def test_the_command_of_an_example_works_as_it_stands(tmp_path: Path, file: str) -> None:
-    ran = in_a_shell(ROOT, listed()[file], data=tmp_path)
+    ran = in_a_shell(ROOT, listed()[file], DAGBOK_DATA=str(tmp_path))
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.strip()
 
 
 @pytest.mark.parametrize("file", sorted(file for file, command in listed().items() if command.startswith("dagbok run")))
 def test_an_example_that_is_run_as_a_script_says_how_it_is_run_or_runs(tmp_path: Path, file: str) -> None:
-    ran = in_a_shell(ROOT, f"python {file}", data=tmp_path)
+    ran = in_a_shell(ROOT, f"python {file}", DAGBOK_DATA=str(tmp_path))
     told = (1, f"run it so: dagbok run {file}\n")
     assert (ran.returncode, ran.stderr) == told or (ran.returncode == 0 and ran.stdout)
