@@ -111,11 +111,11 @@ def test_what_differs_is_found(topics: Called) -> None:
     assert missing == {topics.prefix + name for name in LOG_TOPICS[2:]}
 
 
-@pytest.mark.parametrize("option", [("--pool", "a/b"), ("--pool", "")])
+@pytest.mark.parametrize("option", [("--pool", "a/b"), ("--pool", ""), ("--prefix", "a/b")])
 def test_a_name_that_kafka_does_not_take_is_wrong_usage(topics: Called, option: tuple[str, str]) -> None:
     status, _, error = topics("create", *option)
     assert status == 2
-    assert "no others in the name of a topic" in error
+    assert "Kafka takes no others in" in error
 
 
 def test_no_broker_is_an_error_of_the_log_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
