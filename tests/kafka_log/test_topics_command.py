@@ -111,7 +111,7 @@ def test_what_differs_is_found(topics: Called) -> None:
     assert missing == {topics.prefix + name for name in LOG_TOPICS[2:]}
 
 
-@pytest.mark.parametrize("option", [("--pool", "a/b"), ("--pool", ""), ("--prefix", "a/b")])
+@pytest.mark.parametrize("option", [("--pool", "a/b"), ("--pool", "")])
 def test_a_name_that_kafka_does_not_take_is_wrong_usage(topics: Called, option: tuple[str, str]) -> None:
     status, _, error = topics("create", *option)
     assert status == 2
