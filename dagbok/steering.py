@@ -123,12 +123,13 @@ class Steering:
 
         Refused: `version_conflict` when the task is verified, skipped or superseded already, `idempotency_conflict`
         when the id is taken, `weaker_verifier`, and the codes of `Dagbok.start` for a graph that cannot be. Raises
-        `InvalidInput` (`invalid_spec`) for a value that is no JSON.
+        `InvalidInput` (`invalid_spec`) for a value that is no JSON, and for a pool as `Dagbok.start` does.
         """
         typed("replacement", replacement, TaskSpec)
         if expected_graph_revision is not None:
             whole("expected_graph_revision", expected_graph_revision, least=-MAX_COUNT)
         spec = encode_spec(replacement, derived_id=secrets.token_hex(16), pool=self._pool)
+        self._host.check_pool(spec.pool)
         command = SupersedeTask(text("task", task), spec, expected_graph_revision)
         answer = await self._send(run, command, tenant, project)
         return Superseded(**msgspec.structs.asdict(answer), replacement=spec.id)

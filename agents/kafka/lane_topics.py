@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import structlog
 
-from dagbok.agents.kafka.names import lane_topic
-from dagbok.agents.queue.port import KINDS, lane_of
+from dagbok.agents.kafka.pool_names import check_pool, pool_topics
+from dagbok.events.codes import Code
 from dagbok.events.errors import StorageFailed
-from dagbok.events.log.kafka_admin import administrator
+from dagbok.events.log.kafka_admin import Described, administrator
 from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.kafka_topics import create, declared
@@ -20,9 +20,12 @@ logger = structlog.get_logger(__name__)
 
 async def ensure_lane_topics(settings: KafkaSettings, pools: Iterable[str]) -> None:
     """Create what is missing, with as many partitions and copies as `commands` has. Raises `StorageFailed`, which says
-    what to run, when `commands` is not there or the broker does not allow it, and `LogError` when none answers."""
+    what to run, when `commands` is not there or the broker does not allow it, `LogError` when none answers, and
+    `InvalidInput` (`usage`), before anything is made, for a pool that can never have topics."""
     commands, pools = settings.prefix + COMMANDS, list(pools)
-    wanted = {lane_topic(settings.prefix, lane_of(kind, pool)) for pool in pools for kind in KINDS}
+    for pool in pools:
+        check_pool(settings.prefix, pool, Code.USAGE)
+    wanted = {topic for pool in pools for topic in pool_topics(settings.prefix, pool)}
     how = " ".join(f"--pool {pool}" for pool in pools)
     try:
         async with administrator(settings) as admin:
@@ -41,6 +44,11 @@ async def ensure_lane_topics(settings: KafkaSettings, pools: Iterable[str]) -> N
         made = await create(settings, [topic for topic in topics if topic.name in missing], model.replication)
     except StorageFailed as error:
         told = f"the topics {', '.join(sorted(missing))} are missing, and cannot be made from here: {error.message}"
-        command = f"dagbok topics create --partitions {model.partitions} --replication {model.replication} {how}"
-        raise StorageFailed(told, advice=f"run as who may: {command}") from error
+        raise StorageFailed(told, advice=f"run as who may: {how_to_create(model, pools)}") from error
     logger.info("topics.created", topics=made)
+
+
+def how_to_create(model: Described, pools: Iterable[str]) -> str:
+    """The command that makes the topics of pools, as `commands` is."""
+    named = " ".join(f"--pool {pool}" for pool in pools)
+    return f"dagbok topics create --partitions {model.partitions} --replication {model.replication} {named}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
+from dagbok.agents.kafka.pool_names import check_pool
 from dagbok.cli import say
 from dagbok.cli.asking import decide
 from dagbok.cli.options import Output, Place, settle
@@ -15,7 +16,16 @@ from dagbok.cli.text import short
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
-from dagbok.events.run.commands import CancelRun, CancelTask, PauseRun, ResolveBlock, ResumeRun, RetryTask, RunCommand
+from dagbok.events.run.commands import (
+    CancelRun,
+    CancelTask,
+    PauseRun,
+    ResolveBlock,
+    ResumeRun,
+    RetryTask,
+    RunCommand,
+    SupersedeTask,
+)
 from dagbok.projections.views.graph.rows import RunRow
 from dagbok.sending import client_command
 from dagbok.settings import Settings
@@ -112,5 +122,7 @@ async def _send(settings: Settings, name: str, make: Make) -> tuple[RunRow, Answ
     async with reading(settings) as found:
         run = found.find_run(name)
         command = make(found, run)
+    if settings.kafka is not None and isinstance(command, SupersedeTask):
+        check_pool(settings.kafka.prefix, command.replacement.pool)
     envelope = client_command(run.run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
     return run, accepted(await decide(settings, envelope), run.run)

@@ -114,6 +114,25 @@ async def test_a_run_is_paused_limited_resumed_and_its_branch_cancelled(site: Ro
     ]  # fmt: skip
 
 
+async def test_a_replacement_goes_to_a_pool_that_can_be_served(site: RoleSite, server: SystemPostgres) -> None:
+    await site.create_topics()
+    drop_schemas(server.url, "dagbok")
+    database = {"DAGBOK_DATABASE": server.url}
+    await site.start("scheduler")
+    await site.start("projector", **database)
+    run = (await site.command("submit", flow(site), "--worker", "nobody", "--json")).json()["run"]
+    await site.listed(run, "running", **database)
+    spec = '{"goal": "g", "worker": "ones", "verifier": "yes", "pool": "a/b"}'
+    refused = await site.command("supersede", run, "t0", "--spec", spec, **database)
+    assert (refused.status, "the characters A-Z a-z 0-9 . _ -" in refused.told) == (2, True)
+    other = site.folder / "other.py"
+    other.write_text(MODULE.read_text() + FLOW.replace("f\"t{n}\"", "f\"u{n}\""))
+    done = await site.command("supersede", run, "t0", str(other), "--count", "1", **database)
+    assert done.status == 0, done.told
+    await site.start("worker", "--import", str(other))
+    await site.seen(f"run:{run}", e.TaskVerified)
+
+
 async def test_a_dead_letter_is_listed_and_driven_again(site: RoleSite, server: SystemPostgres) -> None:
     await site.create_topics()
     drop_schemas(server.url, "dagbok")

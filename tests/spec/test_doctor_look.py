@@ -73,6 +73,15 @@ async def test_keys_count_what_is_open_and_what_is_held_under_a_lease_that_holds
     assert wrong.state == "failed", "the lease of who had it is over"
 
 
+async def test_pools_are_those_of_tasks_that_are_not_done_in_runs_that_are_open() -> None:
+    log = LogBuilder()
+    log.send("r", start(task("a", pool="gpu"), task("b", depends_on=("a",), pool="cpu"), task("c", pool="gpu")))
+    log.send("r", c.CancelTask("c"))
+    log.send("ended", start(task("a", pool="old")))
+    log.send("ended", c.CancelRun())
+    assert (await looked(log, log.now_ms)).pools == {"gpu": 1, "cpu": 1}, "also of what only waits for others"
+
+
 async def test_what_a_paused_run_has_open_is_nobodys_affair() -> None:
     log = LogBuilder()
     log.send("r", start(task("a"), task("b")))

@@ -6,17 +6,21 @@ from collections.abc import Sequence
 
 from dagbok.agents.doctor.finding import Finding
 from dagbok.agents.kafka.doctor.site import Site
+from dagbok.agents.kafka.pool_names import can_be_pool
 from dagbok.events.log.kafka_topics import check as differences
 from dagbok.events.log.kafka_topics import declared
 
 
 async def topics(site: Site) -> Sequence[Finding]:
-    """Those of the log, and of the pools that are named."""
-    wanted = declared(site.prefix, site.log.partitions, pools=site.pools)
+    """Those of the log, and of the pools that are named and can be there."""
+    pools = [pool for pool in site.pools if can_be_pool(site.prefix, pool)]
+    wanted = declared(site.prefix, site.log.partitions, pools=pools)
     wrong = await differences(site.settings, wanted)
     if not wrong:
         return [Finding("topics", "ok", f"{len(wanted)} topics as they have to be")]
-    advice = "dagbok topics create makes what is missing; dagbok topics check tells the rest"
+    named = "".join(f" --pool {pool}" for pool in pools)
+    of = f"--partitions {site.log.partitions}{named}"
+    advice = f"dagbok topics create {of} makes what is missing; dagbok topics check {of} tells the rest"
     return [
         Finding("topics", "failed", f"{each.topic}: {each.what} is {each.found}, not {each.wanted}", advice)
         for each in wrong

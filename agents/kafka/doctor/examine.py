@@ -11,6 +11,7 @@ from dagbok.agents.kafka.doctor.broker_clock import clock
 from dagbok.agents.kafka.doctor.declared_topics import topics
 from dagbok.agents.kafka.doctor.lanes import served
 from dagbok.agents.kafka.doctor.log_state import partitions, still
+from dagbok.agents.kafka.doctor.pools import pools_of_tasks
 from dagbok.agents.kafka.doctor.schedulers import scheduler
 from dagbok.agents.kafka.doctor.site import Site
 from dagbok.agents.kafka.doctor.written_tables import projector
@@ -29,6 +30,7 @@ CHECKS: Final[Sequence[tuple[str, Check]]] = (
     ("clock", clock),
     ("partitions", partitions),
     ("scheduler", scheduler),
+    ("pool topics", pools_of_tasks),
     ("pools", served),
     ("projector", projector),
     ("standstill", still),
@@ -40,7 +42,7 @@ async def examine(
     settings: KafkaSettings, pools: Sequence[str], database: str | None, artifacts: str | None
 ) -> Sequence[Finding]:
     """All checks, the broker first: without one there are no others. `pools`: to look at, beside those that open
-    attempts are in; `database`: of the tables, if there are any; `artifacts`: their place, where snapshots are too."""
+    tasks are in; `database`: of the tables, if there are any; `artifacts`: their place, where snapshots are too."""
     versions = Finding("versions", "ok", ", ".join(f"{name} {version(name)}" for name in PROGRAMS))
     try:
         log = await KafkaLog.open(settings)

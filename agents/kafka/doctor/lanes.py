@@ -11,16 +11,17 @@ from dagbok.agents.doctor.finding import Finding
 from dagbok.agents.kafka.doctor.role import role
 from dagbok.agents.kafka.doctor.site import Site
 from dagbok.agents.kafka.names import lane_group, lane_topic
+from dagbok.agents.kafka.pool_names import can_be_pool
 from dagbok.agents.queue.port import KINDS, Lane, lane_of
 from dagbok.events.log.kafka_admin import administrator
 from dagbok.events.log.kafka_client import Place
 
 
 async def served(site: Site) -> Sequence[Finding]:
-    """Somebody serves each pool, and how much was sent and is not taken up."""
+    """Somebody serves each pool that can be there, and how much was sent and is not taken up."""
     waits = standstill.keys_of(site.looks)
     pools = dict.fromkeys([*site.pools, *sorted(pool for (_, pool), _ in waits)])
-    lanes = [lane_of(kind, pool) for pool in pools for kind in KINDS]
+    lanes = [lane_of(kind, pool) for pool in pools if can_be_pool(site.prefix, pool) for kind in KINDS]
     async with administrator(site.settings) as admin:
         there = await admin.topics([lane_topic(site.prefix, lane) for lane in lanes])
     return [
