@@ -76,7 +76,7 @@ def doctor(
         return _accept(cluster.settings(), loss, f"operator:{settings.user}", places.database, how)
     if data is not None:
         return _tell(_of_folder(data), how)
-    examine = with_kafka("dagbok.agents.kafka.doctor").examine
+    examine = with_kafka("dagbok.agents.kafka.doctor.examine").examine
     return _tell(asyncio.run(examine(cluster.settings(), pools or ["default"], places.database, places.artifacts)), how)
 
 
