@@ -34,24 +34,23 @@ def statuses(folder: Path) -> dict[str, str]:
     return {task["task"]: task["status"] for task in json.loads(shown.stdout)["tasks"]}
 
 
-def walk_through() -> list[str]:
-    """What the page does with `lines.py`, line by line."""
-    (block,) = re.findall(r"^```\n(dagbok run lines\.py.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
-    return str(block).splitlines()
+def walk_through() -> list[list[str]]:
+    """What the page does with `lines.py`: the lines of each block."""
+    blocks = re.findall(r"^```\n(dagbok run lines\.py.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
+    return [block.splitlines() for block in blocks]
 
 
 @pytest.mark.slow
 def test_what_the_readme_does_with_its_file_goes_as_it_says(tmp_path: Path) -> None:
     _, program = PYTHON.findall(README.read_text())
     (tmp_path / "lines.py").write_text(program)
-    lines = walk_through()
-    at = next(number for number, line in enumerate(lines) if "there is no notes.txt" in line)
-    begun = in_a_shell(tmp_path, "set -e", *lines[:at])
+    first, (fails, *mends) = walk_through()
+    begun = in_a_shell(tmp_path, "set -e", *first)
     assert begun.returncode == 0, begun.stderr
     assert statuses(tmp_path) == {"count": "verified", "review": "verified", "ship": "verified"}
-    failing = in_a_shell(tmp_path, lines[at])
+    failing = in_a_shell(tmp_path, fails)
     assert (failing.returncode, "No such file or directory" in failing.stdout) == (1, True), failing.stderr
-    mended = in_a_shell(tmp_path, "set -e", *lines[at + 1 :])
+    mended = in_a_shell(tmp_path, "set -e", *mends)
     assert mended.returncode == 0, mended.stderr
     assert statuses(tmp_path) == {"count": "verified", "review": "verified", "ship": "skipped"}
 
