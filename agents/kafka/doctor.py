@@ -12,7 +12,7 @@ import msgspec
 from aiokafka import AIOKafkaProducer
 
 from dagbok.agents.doctor import standstill
-from dagbok.agents.doctor.finding import Finding, State, plural
+from dagbok.agents.doctor.finding import Commands, Finding, State, plain, plural
 from dagbok.agents.doctor.look import Look
 from dagbok.agents.kafka.known import stands_of_tables
 from dagbok.agents.kafka.looking import look_at_all
@@ -44,10 +44,15 @@ Check = Callable[[], Awaitable[Sequence[Finding]]]
 
 
 async def examine(
-    settings: KafkaSettings, pools: Sequence[str], database: str | None, artifacts: str | None
+    settings: KafkaSettings,
+    pools: Sequence[str],
+    database: str | None,
+    artifacts: str | None,
+    command: Commands = plain,
 ) -> Sequence[Finding]:
     """All checks, the broker first: without one there are no others. `pools`: to look at, beside those that open
-    attempts are in; `database`: of the tables, if there are any; `artifacts`: their place, where snapshots are too."""
+    attempts are in; `database`: of the tables, if there are any; `artifacts`: their place, where snapshots are too;
+    `command`: how commands are advised."""
     versions = Finding("versions", "ok", ", ".join(f"{name} {version(name)}" for name in PROGRAMS))
     try:
         log = await KafkaLog.open(settings)
@@ -58,7 +63,7 @@ async def examine(
         broker = Finding(
             "broker", "ok", f"{settings.bootstrap_servers} answers", numbers={"partitions": log.partitions}
         )
-        examination = _Examination(settings, log, offsets, pools, database, artifacts)
+        examination = _Examination(settings, log, offsets, pools, database, artifacts, command)
         found = [versions, broker]
         for name, check in (
             ("topics", examination.topics),
@@ -93,9 +98,11 @@ class _Examination:
         pools: Sequence[str],
         database: str | None,
         artifacts: str | None,
+        command: Commands,
     ) -> None:
         self._settings, self._log, self._offsets = settings, log, offsets
         self._pools, self._database, self._artifacts = pools, database, artifacts
+        self._command = command
         self._off_ms = 0
         self._looks: Sequence[Look] = ()
 
@@ -110,7 +117,8 @@ class _Examination:
         wrong = await differences(self._settings, wanted)
         if not wrong:
             return [Finding("topics", "ok", f"{len(wanted)} topics as they have to be")]
-        advice = "dagbok topics create makes what is missing; dagbok topics check tells the rest"
+        create, check = self._command("topics create"), self._command("topics check")
+        advice = f"{create} makes what is missing; {check} tells the rest"
         return [
             Finding("topics", "failed", f"{each.topic}: {each.what} is {each.found}, not {each.wanted}", advice)
             for each in wrong
@@ -139,25 +147,27 @@ class _Examination:
     async def partitions(self) -> Sequence[Finding]:
         """A scheduler could decide for each."""
         self._looks = await look_at_all(self._settings, self._log, self._artifacts, self._now_ms)
-        return standstill.halted(self._looks, self._log.partitions)
+        return standstill.halted(self._looks, self._log.partitions, self._command)
 
     async def still(self) -> Sequence[Finding]:
         """What waits for somebody, or for nothing, in the log itself. Of a partition that halts nothing is known."""
         if not self._looks:
             return ()  # they could not be read, which is said already
-        how = "start one: dagbok {role} --pool {pool} --import …"
         late = "its partition has no scheduler, or one that is behind: see what is said of them above"
         return [
-            *standstill.keys(self._looks, self._now_ms, how),
+            *standstill.keys(self._looks, self._now_ms, self._start),
             *standstill.deadlines(self._looks, self._now_ms, late),
-            *standstill.paused(self._looks, self._now_ms),
+            *standstill.paused(self._looks, self._now_ms, self._command),
         ]
+
+    def _start(self, role: str, pool: str | None = None) -> str:
+        return f"start one: {self._command(role, *([f'--pool {pool}', '--import …'] if pool is not None else []))}"
 
     async def scheduler(self) -> Sequence[Finding]:
         """Somebody decides, and how many commands wait."""
         members = await self._offsets.members(scheduler_group(self._settings.prefix))
         waiting = [await self._undecided(number) for number in range(self._log.partitions)]
-        return [_role("scheduler", members, waiting, "commands are not decided", "start one: dagbok scheduler")]
+        return [_role("scheduler", members, waiting, "commands are not decided", self._start("scheduler"))]
 
     async def _undecided(self, number: int) -> int:
         """Commands behind the one that the last record of `events` names. When that does not count, it is about so."""
@@ -184,7 +194,7 @@ class _Examination:
         members = await self._offsets.members(group)
         sent = await self._sent(topic, group) if is_there else [0]
         count, oldest_s, open_told = standstill.waiting_in(waits, lane, self._now_ms)
-        advice = f"start one: dagbok {standstill.ROLE[lane[0]]} --pool {lane[1]} --import …"
+        advice = self._start(standstill.ROLE[lane[0]], lane[1])
         told = "attempts are not taken up" + (f"; {open_told}" if count else "")
         name = topic.removeprefix(self._settings.prefix)
         found = _role(name, members, sent, told, advice, waiting=count)
@@ -207,7 +217,7 @@ class _Examination:
         stands = await asyncio.to_thread(stands_of_tables, self._database, range(self._log.partitions))
         ends = [(await self._log.bounds(EVENTS, number)).end for number in range(self._log.partitions)]
         behind = [max(0, end - stand.next_offset) for end, stand in zip(ends, stands, strict=True)]
-        found = _role("projector", members, behind, "records are not in the tables", "start one: dagbok projector")
+        found = _role("projector", members, behind, "records are not in the tables", self._start("projector"))
         return [found, *[wrong for number, stand in enumerate(stands) if (wrong := await self._tables(number, stand))]]
 
     async def _tables(self, number: int, stand: Position) -> Finding | None:

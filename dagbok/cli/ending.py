@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from dagbok.cli import say
+from dagbok.cli.advised import advised, near
 from dagbok.cli.exits import exit_of_status
 from dagbok.cli.outputs import OutputFile
 from dagbok.cli.reading import reading
-from dagbok.cli.show import budget_advice, print_run
+from dagbok.cli.show import NOTE, budget_advice, print_run
 from dagbok.cli.text import clean, columns, duration, plural, short
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError
@@ -40,7 +39,7 @@ async def tell(ended: Ended, settings: Settings, *, quiet: bool, as_json: bool) 
     else:
         if not quiet and settings.kafka is None:  # there the tables may be behind, or none
             await _tree(ended, settings)
-        for line in (*await _budget_lines(ended, settings), *_last_lines(ended)):
+        for line in (*await _budget_lines(ended, settings), *_last_lines(ended, settings)):
             say.out(line)
     return exit_of_status(ended.result.status)
 
@@ -57,36 +56,39 @@ async def _tree(ended: Ended, settings: Settings) -> None:
 async def _budget_lines(ended: Ended, settings: Settings) -> Sequence[str]:
     if ended.result.code != Code.BUDGET_EXHAUSTED:
         return ()
+    see = f"out of budget: see {advised(settings, 'limits', short(ended.result.run))}"
     if settings.kafka is not None:
-        return (f"out of budget: see dagbok limits {short(ended.result.run)}",)
+        return (see,)
     try:
         async with reading(settings) as found:
-            return budget_advice(found, found.find_run(ended.result.run))
+            return budget_advice(found, found.find_run(ended.result.run), settings)
     except DagbokError as error:
-        return (f"out of budget: see dagbok limits {short(ended.result.run)} ({error})",)
+        return (f"{see} ({error})",)
 
 
-def _last_lines(ended: Ended) -> list[str]:
+def _last_lines(ended: Ended, settings: Settings) -> list[str]:
     result = ended.result
+
+    def how(command: str, *words: str) -> str:
+        return advised(settings, command, short(result.run), *words)
+
     lines = _file_lines(ended)
     lines += [f"failed: {short(task)} ({code})" for task, code in list(result.failed.items())[:NAMED]]
     if result.status == "blocked":
         for task, code in list(result.blocked.items())[:NAMED]:
-            lines.append(
-                f"blocked: {short(task)} ({code}): dagbok resolve {short(result.run)} {short(task)} --note '…'"
-            )
+            lines.append(f"blocked: {short(task)} ({code}): {how('resolve', short(task), NOTE)}")
         lines.append("then the same command goes on")
     elif result.status in ("failed", "cancelled"):
         first_failed = list(result.failed)[:1]
-        lines += [f"see dagbok show {short(result.run)}; the same command begins another run"]
-        lines += [f"to go on with this one: dagbok retry {short(result.run)} {short(task)}" for task in first_failed]
+        lines += [f"see {how('show')}; the same command begins another run"]
+        lines += [f"to go on with this one: {how('retry', short(task))}" for task in first_failed]
     lines.append(f"{result.status}: {plural(result.tasks, 'task')} in {duration(ended.elapsed_s * 1000)}")
     return lines
 
 
 def _file_lines(ended: Ended) -> list[str]:
     """`result: path`, or with several roots a table that says whose each file is."""
-    paths = [clean(_near(file.path), 10_000) for file in ended.files]
+    paths = [clean(near(file.path), 10_000) for file in ended.files]
     if not ended.several:
         return [f"{clean(file.view.name)}: {path}" for file, path in zip(ended.files, paths, strict=True)]
     of = [(short(file.task), f"{clean(file.view.name)}:") for file in ended.files]
@@ -119,12 +121,3 @@ def _file_as_json(file: OutputFile) -> dict[str, object]:
         "size_bytes": ref.size_bytes,
         "sha256": ref.sha256,
     }
-
-
-def _near(path: Path) -> str:
-    """The shorter of the absolute path and the one from here."""
-    try:
-        from_here = os.path.relpath(path)
-    except OSError:  # the directory is gone: a worker may have gone there
-        return str(path)
-    return str(path) if from_here.startswith("..") else from_here

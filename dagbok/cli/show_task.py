@@ -35,7 +35,7 @@ async def _show(settings: Settings, name: str, task: str, as_json: bool) -> None
         failures = _failures(found, run, row.task)
         waits = waits_in(found, run, partial(found.queries.get_task, found.tenant, found.project, run.run))(row)
         idle = [row.pool] if row.status in AT_WORK and row.pool in unserved_pools(found, run) else []
-        how = nobody_serves(idle, settings.data, found.queries.pools(found.tenant, found.project, run.run))
+        how = nobody_serves(idle, settings, found.queries.pools(found.tenant, found.project, run.run))
     if as_json:
         say.out_json({"task": row, "attempts": attempts, "failures": failures})
         return

@@ -251,7 +251,7 @@ class Standing:
 
 def test_progress_is_told_when_something_changed(capsys: pytest.CaptureFixture[str]) -> None:
     now, time_s = Standing(), iter(range(100))
-    plain = Plain(Meter("f" * 32, now, lambda: float(next(time_s))))
+    plain = Plain(Meter("f" * 32, now, Settings(), lambda: float(next(time_s))))
     plain.tell()
     assert capsys.readouterr().err == "ffffffffffff running  1 of 3 verified, 2 running  0/s  1.0 s\n"
     plain.tell()
@@ -287,7 +287,7 @@ async def test_on_a_terminal_a_command_that_helps_stands_whole_above_the_live_li
         return ""
 
     monkeypatch.setattr(now, "trouble", trouble)
-    with shown(Meter("f" * 32, now), quiet=False):
+    with shown(Meter("f" * 32, now, Settings()), quiet=False):
         for _ in range(3):
             await looks.acquire()
     told = capsys.readouterr().err
