@@ -40,6 +40,9 @@ PROGRAMS: Final = ("dagbok", "aiokafka", "faust-streaming")
 CLOCK_MS: Final = 1_000
 """A clock that is off by more is worth a word; by `MAX_CLOCK_AHEAD_MS` a partition halts."""
 
+GROUPS_S: Final = 15.0
+"""A fresh broker has the groups that are asked for after a few seconds."""
+
 Check = Callable[[], Awaitable[Sequence[Finding]]]
 
 
@@ -58,7 +61,7 @@ async def examine(
         log = await KafkaLog.open(settings)
     except DagbokError as error:
         return [versions, Finding("broker", "failed", error.message, error.advice)]
-    offsets = Offsets(settings)
+    offsets = Offsets(settings, groups_s=GROUPS_S)
     try:
         broker = Finding(
             "broker", "ok", f"{settings.bootstrap_servers} answers", numbers={"partitions": log.partitions}

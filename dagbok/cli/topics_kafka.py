@@ -93,12 +93,4 @@ def _check_name(what: str, value: str) -> None:
 
 
 def _kafka_topics() -> ModuleType:
-    try:
-        from dagbok.events.log import kafka_topics
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "aiokafka":
-            raise
-        raise InvalidInput(
-            "aiokafka is not installed", code=Code.USAGE, advice="pip install 'dagbok[kafka]'"
-        ) from error
-    return kafka_topics
+    return with_kafka("dagbok.events.log.kafka_topics")

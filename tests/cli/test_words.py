@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import io
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -150,6 +151,16 @@ def test_a_bug_is_one_line_too(call: Call, monkeypatch: pytest.MonkeyPatch) -> N
     assert "Traceback" in call("ls", "--debug").err
 
 
+def test_what_libraries_log_is_for_who_asks_for_all(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet_logs(Settings())
+    library = logging.getLogger("aiokafka.consumer.group_coordinator")
+    library.error("Group Coordinator Request failed: %s", "[Error 15]")
+    assert capsys.readouterr().err == ""
+    quiet_logs(Settings(log_level="debug"))
+    library.error("Group Coordinator Request failed: %s", "[Error 15]")
+    assert "Group Coordinator Request failed: [Error 15]" in capsys.readouterr().err
+
+
 def test_services_log_json_with_their_ids() -> None:
     stream = io.StringIO()
     logs.configure("info", "auto", stream=stream, pid=7)
@@ -173,10 +184,12 @@ def test_commands_log_only_what_they_do_not_tell(capsys: pytest.CaptureFixture[s
     log = structlog.get_logger("dagbok.agents.scheduler.owner")
     log.info("not.told")
     assert capsys.readouterr().err == ""
-    log.warning("owner.doubt", exc_info=ValueError("bad"))
+    log.warning("owner.in_doubt", partition=3, error="the disk is\nfull", exc_info=ValueError("bad"))
     told = capsys.readouterr().err
-    assert "owner.doubt" in told
-    assert "ValueError" not in told
+    assert told == "warning: owner in doubt: the disk is full (all of it: --log-level warning)\n"
+    quiet_logs(Settings(log_level="warning"))
+    log.warning("owner.in_doubt", partition=3, error="the disk is full")
+    assert re.search(r"owner.in_doubt .*partition=3", re.sub(r"\x1b\[\d*m", "", capsys.readouterr().err))
     quiet_logs(Settings(log_level="info"))
     structlog.get_logger(TOLD_BY_COMMANDS[0]).info("told.now")
     assert "told.now" in capsys.readouterr().err
