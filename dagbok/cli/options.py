@@ -74,6 +74,10 @@ class Output:
 def settle(place: Place | None, output: Output | None) -> tuple[Settings, Output]:
     """Options first, then variables, then defaults; the data folder is absolute. Raises `InvalidInput`."""
     place, output = place or Place(), output or Output()
+    for option, value in (("--artifacts", place.artifacts), ("--database", place.database)):
+        if value is not None and place.kafka is None:
+            told = f"{option} is about a log on Kafka, and none is named: a data folder has its own"
+            raise InvalidInput(told, code=Code.USAGE, advice=f"add --kafka HOST:PORT, or leave {option} out")
     found = Settings.from_environment()
     settings = Settings(
         data=(place.data or found.data).expanduser().absolute(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from dagbok.client import Dagbok
 from dagbok.events.budgets import Limits
 from dagbok.events.errors import Refused
 from dagbok.events.ids import run_id
+from dagbok.events.near import did_you_mean
 from dagbok.events.when import When
 from dagbok.results import Unserved
 from dagbok.settings import Settings
@@ -102,8 +102,7 @@ class Session:
         to see it."""
         known = {value.key for module in self.modules for value in vars(module).values() if isinstance(value, Worker)}
         for key in sorted({task.worker for task in self.entry.tasks if task.pool is None} - known):
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(key, sorted(known))
             say.note(f"no worker {key!r} in FILE or --import: its task waits for a process that has it{hint}")
 
     @property

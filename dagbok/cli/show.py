@@ -94,6 +94,8 @@ def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]
         failed = _tasks(found, run, "failed")
         lines += [f"traceback: {how('show', '--task', short(task))}" for task in failed[:TRACED]]
         lines += [f"to try again: {how('retry', short(task))}" for task in failed[:TRACED]]
+    if run.blocked or run.failed:
+        lines.append(f"to put another task in the place of one: {how('supersede', 'TASK', 'FILE')}")
     if run.status in GOING_ON:
         lines += who_goes_on(settings)
         pools = found.queries.pools(found.tenant, found.project, run.run)
