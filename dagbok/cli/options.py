@@ -45,6 +45,24 @@ class Place:
     """With --kafka: the tables, postgresql://USER@HOST:PORT/DATABASE. Else $DAGBOK_DATABASE."""
 
 
+UNSEEN = Parameter(group=PLACE, show=False)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class FolderPlace(Place):
+    """Which data folder, for a command that is about a whole one. Its help has no other option; the others are taken so
+    that the refusal can say what is meant."""
+
+    data: Annotated[Path | None, Parameter(group=PLACE)] = None
+    """Data folder. Else $DAGBOK_DATA, else ./dagbok-data."""
+    tenant: Annotated[str | None, UNSEEN] = None
+    project: Annotated[str | None, UNSEEN] = None
+    kafka: Annotated[str | None, UNSEEN] = None
+    artifacts: Annotated[str | None, UNSEEN] = None
+    database: Annotated[str | None, UNSEEN] = None
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class AsOf:

@@ -138,6 +138,7 @@ def test_help_shows_all_that_is_written_of_a_command_and_of_every_parameter(
     assert {line.strip() for line in text.splitlines()} <= {line.strip() for line in help.splitlines()}
     for line in help.splitlines():
         assert not re.fullmatch(r"│ \W*(--\S+ )*[A-Z|.]+ *│", line), f"not described: {line}"
+        assert not re.match(r"│ {8,}\S", line), f"a line that is broken off where there is room: {line}"
     assert len(help.splitlines()) < 70, "who asks for one command is told of that one"
 
 
@@ -305,3 +306,13 @@ async def test_on_a_terminal_a_command_that_helps_stands_whole_above_the_live_li
             await looks.acquire()
     told = capsys.readouterr().err
     assert told.count(f"no process serves pool 'there-0123456789': {now.command}\n") == 1
+
+
+def test_help_offers_no_option_that_a_command_cannot_use(call: Call, tmp_path: Path) -> None:
+    for words in (("up",), ("artifact", "collect")):
+        help = call(*words, "--help").out
+        assert "--data" in help
+        assert not [option for option in ("--kafka", "--tenant", "--database") if option in help]
+        refused = call(*words, "--data", str(tmp_path), "--kafka", "127.0.0.1:1")
+        assert (refused.status, "for data folders" in refused.err) == (2, True)
+    assert "layer classes" in call("layers", "check", "--help").out
