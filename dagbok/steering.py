@@ -18,6 +18,7 @@ from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
 from dagbok.events.ids import check_id
+from dagbok.events.near import did_you_mean
 from dagbok.events.numbers import MAX_COUNT
 from dagbok.events.run.commands import (
     AmendRun,
@@ -189,7 +190,8 @@ class Steering:
         found = self._registry.pins()
         for key in keys:
             if text("key", key) not in found:
-                raise Refused(Code.VERIFIER_UNAVAILABLE, f"this program has no verifier {key!r}")
+                told = f"this program has no verifier {key!r}{did_you_mean(key, found)}"
+                raise Refused(Code.VERIFIER_UNAVAILABLE, told)
         return {key: found[key] for key in keys} if keys else found
 
     async def _send(self, run: str, command: RunCommand, tenant: str, project: str) -> Answer:

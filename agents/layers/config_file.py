@@ -1,4 +1,4 @@
-"""Graph configs in files: JSON, and YAML where PyYAML is installed (extra `dagbok[yaml]`)."""
+"""Graph configs in files: JSON, and YAML where PyYAML is installed (extra `yaml`)."""
 
 from __future__ import annotations
 

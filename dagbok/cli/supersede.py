@@ -58,7 +58,7 @@ def supersede_task(
         return SupersedeTask(old.task, spec, revision)
 
     def notes(settings: Settings) -> Sequence[str]:
-        return [] if settings.kafka is not None else note_of(goes_to[0], settings.data, goes_to, file=file)
+        return [] if settings.kafka is not None else note_of(goes_to[0], settings, goes_to, file=file)
 
     done = f"superseded task {task} by {id}"
     return send_command(name, make, done, place, output, goes_on=True, told={"replacement": id}, notes=notes)

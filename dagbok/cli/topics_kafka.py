@@ -11,7 +11,7 @@ import msgspec
 
 from dagbok.agents.kafka.pool_names import check_pool
 from dagbok.cli import say
-from dagbok.cli.cluster import Cluster
+from dagbok.cli.cluster import Cluster, with_kafka
 from dagbok.cli.exits import Exit
 from dagbok.cli.options import Output, settle
 from dagbok.cli.quiet import quiet_logs
@@ -58,17 +58,17 @@ def check_topics(
         rows = [[finding.topic, finding.what, finding.found, finding.wanted] for finding in findings]
         for line in columns([["TOPIC", "WHAT", "FOUND", "WANTED"], *rows]):
             say.out(line)
-        say.note(_advice({finding.what for finding in findings}, kafka))
+        say.note(_advice({finding.what for finding in findings}, kafka, settings))
     else:
         say.note(f"{plural(len(topics), 'topic')} as they have to be")
     return Exit.FAILED if findings else Exit.SUCCEEDED
 
 
-def _advice(what: set[str], kafka: ModuleType) -> str:
+def _advice(what: set[str], kafka: ModuleType, settings: KafkaSettings) -> str:
     if "partitions" in what:
         return f"partitions: {kafka.MIGRATE}"
     if what == {"topic"}:
-        return "create them: dagbok topics create"
+        return f"create them: {with_kafka('dagbok.events.log.kafka_errors').topics_command(settings, 'create')}"
     return "change the settings with the tools of your cluster (kafka-configs), then check again"
 
 
@@ -94,12 +94,4 @@ def _check_prefix(prefix: str) -> None:
 
 
 def _kafka_topics() -> ModuleType:
-    try:
-        from dagbok.events.log import kafka_topics
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "aiokafka":
-            raise
-        raise InvalidInput(
-            "aiokafka is not installed", code=Code.USAGE, advice="pip install 'dagbok[kafka]'"
-        ) from error
-    return kafka_topics
+    return with_kafka("dagbok.events.log.kafka_topics")

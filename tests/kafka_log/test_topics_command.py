@@ -131,4 +131,4 @@ def test_without_aiokafka_the_command_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "aiokafka is not installed — pip install 'dagbok[kafka]'" in done.stderr
+    assert "aiokafka is not installed — in a clone of dagbok: pip install '.[kafka]'" in done.stderr

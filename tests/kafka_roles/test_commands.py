@@ -73,6 +73,11 @@ async def test_runs_are_listed_shown_and_cancelled(site: RoleSite, server: Syste
     followed = await site.command("events", run, "--follow", "--json", **database)
     assert '"RunCancelled"' in followed.out.splitlines()[-1]
     await site.listed(run, "cancelled", **database)
+    ran = await site.command("run", flow(site), **database)
+    lines = ran.out.splitlines()
+    assert (ran.status, lines[0].split()[2:]) == (0, ["succeeded", "3", "tasks"]), ran.told
+    assert [line.split("  ")[:2] for line in lines[2:5]] == [[f"t{number}", "verified"] for number in range(3)]
+    assert lines[-1].startswith("succeeded: 3 tasks in ")
 
 
 async def test_views_are_built_anew(site: RoleSite, server: SystemPostgres) -> None:

@@ -18,9 +18,9 @@ async def topics(site: Site) -> Sequence[Finding]:
     wrong = await differences(site.settings, wanted)
     if not wrong:
         return [Finding("topics", "ok", f"{len(wanted)} topics as they have to be")]
-    named = "".join(f" --pool {pool}" for pool in pools)
-    of = f"--partitions {site.log.partitions}{named}"
-    advice = f"dagbok topics create {of} makes what is missing; dagbok topics check {of} tells the rest"
+    of = [f"--partitions {site.log.partitions}", *[f"--pool {pool}" for pool in pools]]
+    create, check = site.command("topics create", *of), site.command("topics check", *of)
+    advice = f"{create} makes what is missing; {check} tells the rest"
     return [
         Finding("topics", "failed", f"{each.topic}: {each.what} is {each.found}, not {each.wanted}", advice)
         for each in wrong

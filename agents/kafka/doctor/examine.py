@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
 from typing import Final
 
-from dagbok.agents.doctor.finding import Finding
+from dagbok.agents.doctor.finding import Commands, Finding, plain
 from dagbok.agents.kafka.doctor.broker_clock import clock
 from dagbok.agents.kafka.doctor.declared_topics import topics
 from dagbok.agents.kafka.doctor.lanes import served
@@ -22,6 +22,9 @@ from dagbok.events.log.kafka_errors import FAILURES, explain
 from dagbok.events.log.kafka_settings import KafkaSettings
 
 PROGRAMS: Final = ("dagbok", "aiokafka", "faust-streaming")
+
+GROUPS_S: Final = 15.0
+"""A fresh broker has the groups that are asked for after a few seconds."""
 
 Check = Callable[[Site], Awaitable[Sequence[Finding]]]
 
@@ -39,21 +42,26 @@ CHECKS: Final[Sequence[tuple[str, Check]]] = (
 
 
 async def examine(
-    settings: KafkaSettings, pools: Sequence[str], database: str | None, artifacts: str | None
+    settings: KafkaSettings,
+    pools: Sequence[str],
+    database: str | None,
+    artifacts: str | None,
+    command: Commands = plain,
 ) -> Sequence[Finding]:
     """All checks, the broker first: without one there are no others. `pools`: to look at, beside those that open
-    tasks are in; `database`: of the tables, if there are any; `artifacts`: their place, where snapshots are too."""
+    tasks are in; `database`: of the tables, if there are any; `artifacts`: their place, where snapshots are too;
+    `command`: how commands are advised."""
     versions = Finding("versions", "ok", ", ".join(f"{name} {version(name)}" for name in PROGRAMS))
     try:
         log = await KafkaLog.open(settings)
     except DagbokError as error:
         return [versions, Finding("broker", "failed", error.message, error.advice)]
-    offsets = Offsets(settings)
+    offsets = Offsets(settings, groups_s=GROUPS_S)
     try:
         broker = Finding(
             "broker", "ok", f"{settings.bootstrap_servers} answers", numbers={"partitions": log.partitions}
         )
-        site = Site(settings, log, offsets, pools, database, artifacts)
+        site = Site(settings, log, offsets, pools, database, artifacts, command)
         found = [versions, broker]
         for name, check in CHECKS:
             found += await _surely(name, check, site)

@@ -36,7 +36,7 @@ async def _lane(site: Site, lane: Lane, waits: standstill.Waits, *, is_there: bo
     members = await site.offsets.members(group)
     sent = await _sent(site, topic, group) if is_there else [0]
     count, oldest_s, open_told = standstill.waiting_in(waits, lane, site.now_ms)
-    advice = f"start one: dagbok {standstill.ROLE[lane[0]]} --pool {lane[1]} --import …"
+    advice = site.start(standstill.ROLE[lane[0]], lane[1])
     told = "attempts are not taken up" + (f"; {open_told}" if count else "")
     found = role(topic.removeprefix(site.prefix), members, sent, told, advice, waiting=count)
     numbers = {**found.numbers, "open": count, "oldest_s": oldest_s}

@@ -13,8 +13,6 @@ from dagbok.agents.kafka.pool_names import CALL_IT, can_be_pool, collides, pool_
 from dagbok.events.log.kafka_admin import Described, administrator
 from dagbok.events.log.port import COMMANDS
 
-ANOTHER = "and put tasks in the place of those that are there: dagbok supersede RUN TASK …"
-
 
 async def pools_of_tasks(site: Site) -> Sequence[Finding]:
     """Every pool that tasks are in has its topics, or can have them. Of one that is named, that they are missing is
@@ -24,7 +22,7 @@ async def pools_of_tasks(site: Site) -> Sequence[Finding]:
         tasks.update(look.pools)
     pools = list(dict.fromkeys([*site.pools, *sorted(tasks)]))
     legal = [pool for pool in pools if can_be_pool(site.prefix, pool)]
-    found = [_illegal(site.prefix, pool, tasks[pool]) for pool in pools if pool not in legal]
+    found = [_illegal(site, pool, tasks[pool]) for pool in pools if pool not in legal]
     return [*found, *await _without_topics(site, legal, tasks)]
 
 
@@ -40,24 +38,29 @@ async def _without_topics(site: Site, pools: Sequence[str], tasks: Counter[str])
     for pool in pools:
         others = sorted({name for name in names for topic in missing[pool] if collides(topic, name)})
         if others:
-            found.append(_colliding(pool, tasks[pool], others))
+            found.append(_colliding(site, pool, tasks[pool], others))
         elif missing[pool] and pool not in site.pools:
-            advice = f"{how_to_create(model, [pool])}, or serve it, which makes them where the broker allows"
+            create = how_to_create(site.settings, model, [pool])
+            advice = f"{create}, or serve it, which makes them where the broker allows"
             state: State = "failed" if pool in waiting else "warning"
             told = f"has not the topics {', '.join(missing[pool])}; {_in_it(tasks[pool])}"
             found.append(Finding(f"pool {pool}", state, told, advice, {"tasks": tasks[pool]}, {"pool": pool}))
     return found
 
 
-def _illegal(prefix: str, pool: str, tasks: int) -> Finding:
-    told = f"Kafka allows no topics {', '.join(pool_topics(prefix, pool))}; {_in_it(tasks)}"
-    return Finding(f"pool {pool}", "failed", told, f"{CALL_IT}, {ANOTHER}", {"tasks": tasks}, {"pool": pool})
+def _illegal(site: Site, pool: str, tasks: int) -> Finding:
+    told = f"Kafka allows no topics {', '.join(pool_topics(site.prefix, pool))}; {_in_it(tasks)}"
+    return Finding(f"pool {pool}", "failed", told, f"{CALL_IT}, {_another(site)}", {"tasks": tasks}, {"pool": pool})
 
 
-def _colliding(pool: str, tasks: int, others: Sequence[str]) -> Finding:
+def _colliding(site: Site, pool: str, tasks: int, others: Sequence[str]) -> Finding:
     told = f"its topics are missing and cannot be made beside {', '.join(others)}, since . and _ are one to Kafka"
-    advice = f"call the pool otherwise, {ANOTHER}"
+    advice = f"call the pool otherwise, {_another(site)}"
     return Finding(f"pool {pool}", "failed", f"{told}; {_in_it(tasks)}", advice, {"tasks": tasks}, {"pool": pool})
+
+
+def _another(site: Site) -> str:
+    return f"and put tasks in the place of those that are there: {site.command('supersede', 'RUN TASK …')}"
 
 
 def _in_it(tasks: int) -> str:

@@ -17,7 +17,7 @@ async def scheduler(site: Site) -> Sequence[Finding]:
     """Somebody decides, and how many commands wait."""
     members = await site.offsets.members(scheduler_group(site.prefix))
     waiting = [await _undecided(site.log, number) for number in range(site.log.partitions)]
-    return [role("scheduler", members, waiting, "commands are not decided", "start one: dagbok scheduler")]
+    return [role("scheduler", members, waiting, "commands are not decided", site.start("scheduler"))]
 
 
 async def _undecided(log: KafkaLog, number: int) -> int:

@@ -27,7 +27,7 @@ async def projector(site: Site) -> Sequence[Finding]:
     stands = await asyncio.to_thread(stands_of_tables, site.database, range(log.partitions))
     ends = [(await log.bounds(EVENTS, number)).end for number in range(log.partitions)]
     behind = [max(0, end - stand.next_offset) for end, stand in zip(ends, stands, strict=True)]
-    found = role("projector", members, behind, "records are not in the tables", "start one: dagbok projector")
+    found = role("projector", members, behind, "records are not in the tables", site.start("projector"))
     return [found, *[wrong for number, stand in enumerate(stands) if (wrong := await _foreign(log, number, stand))]]
 
 
