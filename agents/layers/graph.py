@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
+from unicodedata import is_normalized
 
 from dagbok.agents.layers.deps import dep_specs
 from dagbok.agents.layers.node import NAMELESS, LayerNode
@@ -37,6 +38,8 @@ def place_problems(nodes: Sequence[Placed]) -> Iterator[Exception]:
             yield ValueError(NAMELESS)
         elif node.name in before:
             yield ValueError(f"Duplicate layer name '{node.name}'")
+        elif not is_normalized("NFC", node.name):
+            yield ValueError(f"{said}: write its name in Unicode's normal form C, as sessions and digests have it")
         undefined = sorted({target for target in node.deps.values() if target not in names})
         if undefined:
             yield ValueError(f"{said} depends on undefined layer names: {', '.join(undefined)}")
