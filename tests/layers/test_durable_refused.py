@@ -13,7 +13,9 @@ from pydantic import BaseModel
 from dagbok import Outcome
 from dagbok.agents.layers import Compositor, EmptyLayerConfig, LayerNode, NoLayerDeps, PlainLayer, own_snapshot_of
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker, session_snapshot
+from dagbok.agents.layers.interrupted import INTERRUPTED
 from dagbok.agents.layers.openai_agents import OpenAIAgentsSessionLayer
+from dagbok.agents.layers.openai_agents.items import closed
 from dagbok.agents.workers.sessions.session import TaskSession
 from dagbok.agents.workers.terminal import Terminal
 from dagbok.events.errors import InvalidInput, Refused
@@ -166,6 +168,17 @@ async def test_who_is_cancelled_at_the_claim_of_a_snapshot_has_it_to_try_again_w
 def test_a_layer_whose_snapshots_nobody_could_read_is_no_class(wrong: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=next(iter(wrong))):
         new_class("Wrong", (PlainLayer[NoLayerDeps],), {}, lambda names: names.update(wrong))
+
+
+@pytest.mark.parametrize(
+    "kind", ["function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call"]
+)
+def test_a_call_that_the_program_was_to_answer_is_closed_behind_a_stop(kind: str) -> None:
+    call: dict[str, Any] = {"type": kind, "call_id": "c1"}
+    answer = {**closed([call])[1], "type": f"{kind}_output"}
+    assert closed([call, {"role": "user"}]) == [call, answer, {"role": "user"}]
+    assert INTERRUPTED in str(answer)
+    assert closed([call, answer]) == [call, answer]
 
 
 @pytest.mark.parametrize("refused", [{"role": "user", "content": "bad \udcff"}, {"n": 2**70}, "no object"])
