@@ -8,10 +8,18 @@ from types import new_class
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from dagbok import Outcome
-from dagbok.agents.layers import Compositor, EmptyLayerConfig, LayerNode, NoLayerDeps, PlainLayer, own_snapshot_of
+from dagbok.agents.layers import (
+    Compositor,
+    EmptyLayerConfig,
+    Growing,
+    LayerNode,
+    NoLayerDeps,
+    PlainLayer,
+    own_snapshot_of,
+)
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker, session_snapshot
 from dagbok.agents.layers.interrupted import INTERRUPTED
 from dagbok.agents.layers.openai_agents import OpenAIAgentsSessionLayer
@@ -92,6 +100,33 @@ async def test_a_state_that_no_session_takes_is_told_as_of_its_layer(first: bool
     task = context()
     await boxes(loop, "a", "b").work(task)
     assert task.session.load()["layers"]["b"]["state"]["n"] == 7
+
+
+class Renamed(BaseModel):
+    read_as: Growing[str] = Field(default_factory=Growing, validation_alias="R")
+    written_as: list[str] = Field(default_factory=list, serialization_alias="W")
+    both: Growing[str] = Field(default_factory=Growing, alias="B")
+
+
+class RenamedLayer(PlainLayer[NoLayerDeps, EmptyLayerConfig, Renamed]):
+    pass
+
+
+@pytest.mark.parametrize("name", ["read_as", "written_as"])
+async def test_a_field_that_would_not_be_read_from_where_it_is_written_is_refused(name: str) -> None:
+    async def loop(attempt: LayeredAttempt) -> Outcome:
+        state = attempt.run.get_layer("a", RenamedLayer).runtime_state
+        state.both.append("turn")
+        await attempt.put_down()
+        getattr(state, name).append("turn")
+        with pytest.raises(ValueError, match=f"{name} is written as"):
+            await attempt.put_down()
+        getattr(state, name).clear()
+        return Outcome.candidate(0)
+
+    task = context()
+    await LayeredWorker(Compositor([LayerNode("a", RenamedLayer)]), loop).work(task)
+    assert task.session.load()["layers"]["a"]["state"]["B"] == ["turn"]
 
 
 @pytest.mark.parametrize("a_turn_is_under_way", [True, False])
