@@ -102,6 +102,26 @@ async def test_a_state_that_no_session_takes_is_told_as_of_its_layer(first: bool
     assert task.session.load()["layers"]["b"]["state"]["n"] == 7
 
 
+async def test_a_session_shows_what_the_log_has_while_more_is_being_written() -> None:
+    writing, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def put_down(turn: int, keep: int, part: bytes) -> None:
+        if turn > 1:
+            writing.set()
+            await goes_on.wait()
+            raise OSError("the log refuses it")
+
+    session = TaskSession(None, lambda ref: b"", put_down)
+    await session.save({"n": 1})
+    saving = asyncio.ensure_future(session.save({"n": 2}))
+    await writing.wait()
+    assert (session.load(), session.load_unread(), session.turn) == ({"n": 1}, {"n": 1}, 1)
+    goes_on.set()
+    with pytest.raises(OSError, match="refuses"):
+        await saving
+    assert session.load() == {"n": 1}
+
+
 class Renamed(BaseModel):
     read_as: Growing[str] = Field(default_factory=Growing, validation_alias="R")
     written_as: list[str] = Field(default_factory=list, serialization_alias="W")
