@@ -14,7 +14,7 @@ from dagbok.agents.layers.owner import Owner
 from dagbok.agents.layers.preparing import unknown_configs
 from dagbok.agents.layers.problems import raise_problems
 from dagbok.agents.layers.slot import LayerRunSlot
-from dagbok.agents.layers.snapshots.claims import SnapshotClaims, claim
+from dagbok.agents.layers.snapshots.claims import SnapshotClaims, SnapshotUsed, claim
 from dagbok.agents.layers.snapshots.deleting import Deletion, configs_of, deletions, slots_of
 from dagbok.agents.layers.snapshots.found import AnySnapshotValue, FoundLayer, FoundLayers, found_layers
 from dagbok.agents.layers.snapshots.plan import Dropped
@@ -69,9 +69,11 @@ def prepare_disposal(
 
 async def dispose(disposing: Disposing, claims: SnapshotClaims, cleanup_timeout_s: float) -> Snapshot:
     """Delete the layers. Returns and raises what `Compositor.dispose` says."""
-    await claim(claims, disposing.found.id)
     try:
+        await claim(claims, disposing.found.id)
         slots = slots_of(disposing.deleted, {})
+    except SnapshotUsed:
+        raise
     except BaseException as unmade:
         attach_snapshots(unmade, None, untouched(disposing.found))
         raise

@@ -11,7 +11,7 @@ from dagbok.agents.layers.owner import Owner
 from dagbok.agents.layers.preparing import Made, Prepared
 from dagbok.agents.layers.run import AnyRun
 from dagbok.agents.layers.scopes import Scopes
-from dagbok.agents.layers.snapshots.claims import SnapshotClaims, claim
+from dagbok.agents.layers.snapshots.claims import SnapshotClaims, SnapshotUsed, claim
 
 RunT = TypeVar("RunT", bound=AnyRun)
 
@@ -43,9 +43,11 @@ class Entering(Generic[RunT]):
             raise RuntimeError("This entering was used before: call enter() for each run")
         self._used = True
         prepared = self._prepare()
-        await claim(self._claims, prepared.parent)
         try:
+            await claim(self._claims, prepared.parent)
             self._run = self._make_run(prepared.make())
+        except SnapshotUsed:
+            raise
         except BaseException as unmade:
             attach_snapshots(unmade, None, prepared.untouched())
             raise

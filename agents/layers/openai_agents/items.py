@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -11,8 +11,20 @@ from dagbok.agents.layers.interrupted import INTERRUPTED
 
 Item = dict[str, JsonValue]
 
-OUTPUTS: Final = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
-"""Calls that a program answers, and what it answers them with."""
+OUTPUTS: Final[Mapping[str, Item]] = {
+    "function_call": {"type": "function_call_output", "output": INTERRUPTED},
+    "custom_tool_call": {"type": "custom_tool_call_output", "output": INTERRUPTED},
+    "local_shell_call": {"type": "local_shell_call_output", "output": INTERRUPTED},
+    "shell_call": {
+        "type": "shell_call_output",
+        "output": [{"stdout": "", "stderr": INTERRUPTED, "outcome": {"type": "timeout"}}],
+        "status": "incomplete",
+    },
+    "apply_patch_call": {"type": "apply_patch_call_output", "output": INTERRUPTED, "status": "failed"},
+}
+"""Calls that a program answers, and what it says of one that was stopped. A call of a computer is answered with a
+picture, which nobody has."""
+ANSWERS: Final = frozenset(each["type"] for each in OUTPUTS.values())
 
 
 def turn_start(items: Sequence[Item], at_most: int) -> int:
@@ -30,7 +42,7 @@ def turn_start(items: Sequence[Item], at_most: int) -> int:
 
 def closed(items: Sequence[Item]) -> list[Item]:
     """The items with each open call answered, right behind the calls that it was made with."""
-    answered = {item.get("call_id") for item in items if item.get("type") in OUTPUTS.values()}
+    answered = {item.get("call_id") for item in items if item.get("type") in ANSWERS}
     found: list[Item] = []
     closing: list[Item] = []
     for item in items:
@@ -40,5 +52,5 @@ def closed(items: Sequence[Item]) -> list[Item]:
             closing = []
         found.append(item)
         if kind in OUTPUTS and item.get("call_id") not in answered:
-            closing.append({"type": OUTPUTS[str(kind)], "call_id": item.get("call_id"), "output": INTERRUPTED})
+            closing.append({**OUTPUTS[str(kind)], "call_id": item.get("call_id")})
     return found + closing
