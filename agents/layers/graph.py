@@ -11,6 +11,7 @@ from dagbok.agents.layers.node import NAMELESS, LayerNode
 from dagbok.agents.layers.problems import raise_problems
 from dagbok.agents.layers.provider import LayerProvider, LayerProviderInput, as_provider
 from dagbok.agents.layers.schemas import CompositorConfig
+from dagbok.agents.layers.written_text import is_text
 
 
 class Placed(Protocol):
@@ -38,6 +39,8 @@ def place_problems(nodes: Sequence[Placed]) -> Iterator[Exception]:
             yield ValueError(NAMELESS)
         elif node.name in before:
             yield ValueError(f"Duplicate layer name '{node.name}'")
+        elif not is_text(node.name):
+            yield ValueError(f"Layer {node.name!a}: its name is no text that can be written, so no snapshot has it")
         elif not is_normalized("NFC", node.name):
             yield ValueError(f"{said}: write its name in Unicode's normal form C, as sessions and digests have it")
         undefined = sorted({target for target in node.deps.values() if target not in names})

@@ -106,6 +106,13 @@ def test_the_name_of_a_layer_is_in_normal_form_c() -> None:
         Compositor([LayerNode(FORM_D, FilesLayer)])
 
 
+def test_a_name_or_type_that_no_snapshot_can_have_is_refused_before_anything_runs() -> None:
+    with pytest.raises(ValueError, match="no text that can be written"):
+        Compositor([LayerNode("half \udcff", FilesLayer)])
+    with pytest.raises(TypeError, match="type_id must be a text that can be written"):
+        type("Half", (FilesLayer,), {"type_id": "half \udcff"})
+
+
 def test_a_part_that_an_earlier_version_wrote_leads_where_it_was_meant_to() -> None:
     """Such a part has names of its paths as they came."""
     changes = [put((FORM_D,), 1), add((FORM_D,), [1]), Cut((FORM_D,), 1), Drop(("a", FORM_D))]
