@@ -220,7 +220,7 @@ def test_every_error_of_a_server_says_what_to_do(state: str) -> None:
 
 def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(InvalidInput, match=r"dagbok\[postgres\]"):
+    with pytest.raises(InvalidInput, match=r"pip install '\.\[postgres\]'"):
         Tables.connect("postgresql://host/db")
 
 
