@@ -1,5 +1,6 @@
 # make demo, make test, make check: what most people need. CONTRIBUTING.md explains the rest.
 #
+#   make install              .venv with the locked versions: some minutes the first time
 #   make demo INPUT=folder    the main job on a folder of Markdown or reStructuredText
 #   make demo-kafka           the same on Apache Kafka, over three workers, one of which is killed
 #   make test ARGS='-k word'  arguments go to pytest
@@ -24,6 +25,7 @@ install: $(VENV)/installed
 
 $(VENV)/installed: requirements/dev.txt pyproject.toml
 	@VENV=$(VENV) PYTHON='$(PYTHON)' sh requirements/venv.sh
+	@echo 'installing the locked versions into $(VENV): one to five minutes the first time, and pip says nothing meanwhile'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
@@ -33,6 +35,7 @@ lightagent: .venv-lightagent/installed
 
 .venv-lightagent/installed: requirements/lightagent.txt
 	@VENV=.venv-lightagent PYTHON='$(PYTHON)' sh requirements/venv.sh
+	@echo 'installing LightAgent into .venv-lightagent: a minute or two the first time, and pip says nothing meanwhile'
 	.venv-lightagent/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 

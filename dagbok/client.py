@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 from dagbok.agents.hosting.embedded import EmbeddedHost, Own
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.ownership import ProjectorPlace
+from dagbok.agents.kafka.pool_names import check_pool
 from dagbok.agents.scheduler.dispatch.tenants import TenantLimit, limit_by_tenant
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
 from dagbok.events.arguments import one_of, text, typed, wrong
 from dagbok.events.budgets import Limits
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
+from dagbok.events.extras import install
 from dagbok.events.ids import check_id, run_id
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.run import values
@@ -143,9 +145,10 @@ class Dagbok(Sessions):
         While no broker answers, calls wait, with a line in the log, and go on when one does; nothing is lost. The end
         of the block does not wait for it.
 
-        Raises `InvalidInput` (`invalid_spec`) when two definitions have one key, and (`usage`) for settings or a place
-        of artifacts that cannot be used, and when the extra `kafka` is not installed; `LogError` (`log_unreachable`)
-        when no broker answers, and `StorageFailed` when it does not let this client in or has not the topics.
+        Raises `InvalidInput` (`invalid_spec`) when two definitions have one key, and (`usage`) for settings, a place
+        of artifacts or a name of a pool that cannot be used, and when the extra `kafka` is not installed; `LogError`
+        (`log_unreachable`) when no broker answers, and `StorageFailed` when it does not let this client in or has not
+        the topics.
         """
         log_as_library()
         registry, limit = registry_of(definitions), limit_by_tenant(tenant_limit)
@@ -153,6 +156,7 @@ class Dagbok(Sessions):
         text("artifacts", artifacts)
         settings = KafkaSettings(bootstrap_servers=kafka) if isinstance(kafka, str) else kafka
         typed("kafka", settings, KafkaSettings)
+        check_pool(settings.prefix, pool, Code.USAGE)
         host = await _open_kafka(settings, artifacts, registry, database, session_s)
         dagbok = cls(host, registry, pool=pool, user=user)
         try:
@@ -213,6 +217,7 @@ class Dagbok(Sessions):
         times one task may decompose.
 
         Raises `InvalidInput` (`invalid_spec`) for a tenant or project that is no id, or a value that is no JSON, and
+        on Kafka for a pool that is not called by the characters A-Z a-z 0-9 . _ -: nobody could ever serve it;
         (`usage`) for an argument of another type;
         `Refused` for a graph that cannot be: `cycle`, `unknown_dependency`, `idempotency_conflict` (two tasks of one
         id), `invalid_spec`, `verifier_unavailable`, `budget_exhausted` (larger than its limits); and as `wait` does.
@@ -229,6 +234,8 @@ class Dagbok(Sessions):
             limits=limits,
             user=self._user,
         )
+        for pool in {spec.pool for spec in command.tasks}:
+            self._host.check_pool(pool)
         await self._send(run, command, tenant, project)
         if limits is not None:
             await self._raise_limits(run, limits, tenant, project)
@@ -287,6 +294,6 @@ async def _open_kafka(
         raise InvalidInput(
             f"a log on Kafka needs {error.name}, which is not installed",
             code=Code.USAGE,
-            advice="pip install 'dagbok[kafka]'",
+            advice=install("kafka"),
         ) from error
     return KafkaHost(await KafkaProcess.open(settings, artifacts, registry, session_s=session_s), database)

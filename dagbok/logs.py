@@ -19,13 +19,15 @@ def configure(
     stream: TextIO | None = None,
     silent: Collection[str] = (),
     tracebacks: bool = True,
+    line: structlog.typing.Processor | None = None,
     **ids: str | int,
 ) -> None:
     """Send what is logged at `level` or above to `stream` (standard error by default), one line per entry, with the
     traceback of an exception if wanted.
 
     `auto` is text on a terminal and JSON elsewhere. `ids` are bound to every line of this process, whatever task or
-    thread logs it. Loggers named in `silent` say nothing. Calling it again replaces all of this.
+    thread logs it. Loggers named in `silent` say nothing. `line` makes the text of an entry instead of
+    `format`. Calling it again replaces all of this.
     """
     target = cast(TextIO, _StandardError()) if stream is None else stream
     as_json = format == "json" or (format == "auto" and not target.isatty())
@@ -44,7 +46,7 @@ def configure(
             bind,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *_rendering(as_json, target),
+            *([line] if line is not None else _rendering(as_json, target)),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=make,

@@ -146,12 +146,15 @@ class Looking(Steering):
 
     def progress(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> Mapping[str, int]:
         """How many tasks of the run have which status, without those that none has; to be shown: what was just decided
-        may still be on its way to the disk. It blocks while a run that nobody has looked at is read, else it takes
-        microseconds. Raises `Refused` (`not_found`)."""
+        may still be on its way to the disk. It takes microseconds for a run that was looked at within a minute, or is
+        waited for, and blocks while any other is read, on Kafka for requests to the broker: `await` its `result` first
+        where the event loop must go on. (Who decides for a folder reads one that is closed for an hour each time.)
+        Raises `Refused` (`not_found`)."""
         return {status: count for status, count in self._find(run, tenant, project).counts.items() if count}
 
     def status(self, run: str, *, tenant: str = DEFAULT_TENANT, project: str = DEFAULT_PROJECT) -> RunStatus | None:
-        """How the run stands, to be shown, as in `progress`; None when this tenant and project have none of this id."""
+        """How the run stands, to be shown, and read as in `progress`; None when this tenant and project have none
+        of this id."""
         try:
             return self._find(run, tenant, project).status
         except Refused:

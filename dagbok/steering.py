@@ -18,6 +18,7 @@ from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
 from dagbok.events.ids import check_id
+from dagbok.events.near import did_you_mean
 from dagbok.events.numbers import MAX_COUNT
 from dagbok.events.run.commands import (
     AmendRun,
@@ -123,12 +124,13 @@ class Steering:
 
         Refused: `version_conflict` when the task is verified, skipped or superseded already, `idempotency_conflict`
         when the id is taken, `weaker_verifier`, and the codes of `Dagbok.start` for a graph that cannot be. Raises
-        `InvalidInput` (`invalid_spec`) for a value that is no JSON.
+        `InvalidInput` (`invalid_spec`) for a value that is no JSON, and for a pool as `Dagbok.start` does.
         """
         typed("replacement", replacement, TaskSpec)
         if expected_graph_revision is not None:
             whole("expected_graph_revision", expected_graph_revision, least=-MAX_COUNT)
         spec = encode_spec(replacement, derived_id=secrets.token_hex(16), pool=self._pool)
+        self._host.check_pool(spec.pool)
         command = SupersedeTask(text("task", task), spec, expected_graph_revision)
         answer = await self._send(run, command, tenant, project)
         return Superseded(**msgspec.structs.asdict(answer), replacement=spec.id)
@@ -188,7 +190,8 @@ class Steering:
         found = self._registry.pins()
         for key in keys:
             if text("key", key) not in found:
-                raise Refused(Code.VERIFIER_UNAVAILABLE, f"this program has no verifier {key!r}")
+                told = f"this program has no verifier {key!r}{did_you_mean(key, found)}"
+                raise Refused(Code.VERIFIER_UNAVAILABLE, told)
         return {key: found[key] for key in keys} if keys else found
 
     async def _send(self, run: str, command: RunCommand, tenant: str, project: str) -> Answer:

@@ -56,11 +56,11 @@ def canonical(value: object, what: str = "", code: Code = Code.INVALID_OUTCOME) 
         # orjson writes NaN and infinity as null, so only a null can hide one.
         if b"null" in encoded:
             _refuse_nan(value)
+        if encoded.isascii() or unicodedata.is_normalized("NFC", encoded.decode()):
+            return encoded
+        return _dump(_normalised(orjson.loads(encoded)))
     except _NotJson as error:
         raise InvalidInput(f"{what or 'this'} is not a JSON value: {error}", code=code) from error.__cause__
-    if encoded.isascii() or unicodedata.is_normalized("NFC", encoded.decode()):
-        return encoded
-    return _dump(_normalised(orjson.loads(encoded)))
 
 
 def canonical_text(text: bytes) -> bytes:
@@ -140,5 +140,8 @@ def _normalised(value: Json) -> Json:
     if isinstance(value, list):
         return [_normalised(item) for item in value]
     if isinstance(value, dict):
-        return {unicodedata.normalize("NFC", key): _normalised(item) for key, item in value.items()}
+        found = {unicodedata.normalize("NFC", key): _normalised(item) for key, item in value.items()}
+        if len(found) < len(value):
+            raise _NotJson("two keys of an object are the same text in Unicode's normal form C")
+        return found
     return value

@@ -179,3 +179,7 @@ def check_report(candidate: Candidate, task: TaskContext) -> Verdict:
 def _page(question: str, report: Report) -> str:
     quotes = [f"{number}. “{quote.text}” — {quote.document}" for number, quote in enumerate(report.quotes, start=1)]
     return "\n\n".join([f"# {question}", report.text, "\n".join(quotes)]) + "\n"
+
+
+if __name__ == "__main__":
+    raise SystemExit("run it so: dagbok run examples/agent_research.py")

@@ -114,3 +114,7 @@ def check_refund(candidate: Candidate, task: TaskContext) -> bool:
 def said_something(candidate: Candidate, task: TaskContext) -> bool:
     """Not empty."""
     return bool(candidate.json())
+
+
+if __name__ == "__main__":
+    raise SystemExit("run it so: dagbok run examples/branches.py")

@@ -192,3 +192,7 @@ def _children(task: TaskContext) -> list[PageReport | Report]:
         msgspec.json.decode(results["result"].data(), type=PageReport | Report)
         for results in task.dependencies.values()
     ]
+
+
+if __name__ == "__main__":
+    raise SystemExit("run it so: dagbok run examples/docs_audit.py")

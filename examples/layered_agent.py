@@ -88,3 +88,7 @@ def all_asked(candidate: Candidate, task: TaskContext) -> Verdict:
     asked = [turn["question"] for turn in turns] == task.inputs["questions"]
     known = all(f"behind {number} turns" in turn["answer"] for number, turn in enumerate(turns))
     return Verdict.passed() if asked and known else Verdict.failed("a turn is missing, or forgot those before it")
+
+
+if __name__ == "__main__":
+    raise SystemExit("run it so: dagbok run examples/layered_agent.py")

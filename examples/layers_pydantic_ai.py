@@ -157,3 +157,7 @@ def counted(candidate: Candidate, task: TaskContext) -> Verdict:
     told = {answer["book"]: answer["copies"] for answer in candidate.json()}
     wrong = [book for book in task.inputs["books"] if told.get(book) != BOOKS[book]]
     return Verdict.failed(f"wrong or missing: {', '.join(wrong)}") if wrong else Verdict.passed()
+
+
+if __name__ == "__main__":
+    raise SystemExit("run it so: dagbok run examples/layers_pydantic_ai.py")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import msgspec
 
 State = Literal["ok", "warning", "failed"]
+
+Commands = Callable[..., str]
+"""A command of dagbok to advise, of its words: with the options that it needs where the advice is read."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -20,6 +23,11 @@ class Finding(msgspec.Struct, frozen=True):
     advice: str = ""
     numbers: Mapping[str, float] = {}
     about: Mapping[str, str | int] = {}
+
+
+def plain(*words: str) -> str:
+    """`dagbok topics create`: a command without any option for its place."""
+    return " ".join(["dagbok", *words])
 
 
 def plural(count: int, what: str) -> str:

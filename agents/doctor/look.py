@@ -5,6 +5,8 @@ It is folded as a takeover folds it, by the same code, so what stops a scheduler
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from dagbok.agents.doctor.keeper import LookingKeeper, PausedBy
@@ -17,7 +19,7 @@ from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, LogCorrupt
 from dagbok.events.log.port import COMMANDS, Log
 from dagbok.projections.partition import PartitionState
-from dagbok.projections.task_graph.state import CLOSED_RUN, Attempt, RunState
+from dagbok.projections.task_graph.state import CLOSED_RUN, FINAL_TASK, Attempt, RunState
 
 LATE_MS = 10_000
 """A deadline that has passed by less is not late: its timer may be just firing, or be tried again."""
@@ -63,7 +65,7 @@ class KeyWait(msgspec.Struct):
 
 class Look(msgspec.Struct, frozen=True):
     """What there is to say of a partition. `halts`: why nobody can decide for it; then the rest is empty. `going`: how
-    many of its runs would go on by themselves."""
+    many of its runs would go on by themselves; `pools`: how many tasks of open runs are in which pool and not done."""
 
     partition: int
     halts: DagbokError | None = None
@@ -71,6 +73,7 @@ class Look(msgspec.Struct, frozen=True):
     late: tuple[Late, ...] = ()
     paused: tuple[Paused, ...] = ()
     keys: dict[tuple[Lane, str], KeyWait] = {}
+    pools: dict[str, int] = {}
 
 
 async def look(log: Log, partition: int, keeper: Keeper, *, now_ms: int, log_refuses: bool) -> Look:
@@ -93,6 +96,7 @@ async def look(log: Log, partition: int, keeper: Keeper, *, now_ms: int, log_ref
             Paused(_whose(run), looking.paused.get(run.stream)) for run in open_runs if _rests(run)
         ),
         keys=_keys(open_runs, now_ms),
+        pools=_pools(open_runs),
     )
 
 
@@ -143,6 +147,10 @@ def _keys(runs: list[RunState], now_ms: int) -> dict[tuple[Lane, str], KeyWait]:
                 place = lane_of(attempt.kind, node.spec.pool), key_of(run, node, attempt.kind)
                 _count(found.setdefault(place, KeyWait()), attempt, now_ms)
     return found
+
+
+def _pools(runs: list[RunState]) -> dict[str, int]:
+    return dict(Counter(node.spec.pool for run in runs for node in run.tasks.values() if node.status not in FINAL_TASK))
 
 
 def _count(wait: KeyWait, attempt: Attempt, now_ms: int) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from dagbok.agents.doctor.finding import Finding, State, plural
+from dagbok.agents.doctor.finding import Commands, Finding, State, plain, plural
 from dagbok.agents.doctor.look import KeyWait, Late, Look, Paused, Whose
 from dagbok.agents.queue.port import Lane
 
@@ -22,14 +22,14 @@ KINDS_TOLD: Final = {
 Waits = Mapping[tuple[Lane, str], KeyWait]
 
 
-def halted(looks: Iterable[Look], runs_on: int) -> Sequence[Finding]:
+def halted(looks: Iterable[Look], runs_on: int, command: Commands = plain) -> Sequence[Finding]:
     """Partitions that nobody can decide for. `runs_on`: how many there are."""
     found = [
         Finding(
             f"partition {look.partition}",
             "failed",
             f"halts: {look.halts.message} ({look.halts.code})",
-            look.halts.advice,
+            look.halts.advice.replace(plain("doctor"), command("doctor")),
             about={"partition": look.partition, "code": str(look.halts.code)},
         )
         for look in looks
@@ -46,13 +46,13 @@ def deadlines(looks: Sequence[Look], now_ms: int, advice: str) -> Sequence[Findi
     return [*[_late(each, now_ms, advice) for each in late[:NAMED]], *_rest("deadlines", "failed", late, advice)]
 
 
-def paused(looks: Sequence[Look], now_ms: int) -> Sequence[Finding]:
+def paused(looks: Sequence[Look], now_ms: int, command: Commands = plain) -> Sequence[Finding]:
     """Runs that stand still until somebody resumes them."""
     found = [each for look in looks for each in look.paused]
     if not found:
         return [Finding("paused", "ok", f"no run is paused with nothing under way{_but(looks)}")]
-    advice = "dagbok ls --status paused names them, of one project"
-    return [*[_paused(each, now_ms) for each in found[:NAMED]], *_rest("paused", "warning", found, advice)]
+    advice = f"{command('ls', '--status paused')} names them, of one project"
+    return [*[_paused(each, now_ms, command) for each in found[:NAMED]], *_rest("paused", "warning", found, advice)]
 
 
 def keys_of(looks: Iterable[Look]) -> Waits:
@@ -70,9 +70,9 @@ def keys_of(looks: Iterable[Look]) -> Waits:
     return found
 
 
-def keys(looks: Sequence[Look], now_ms: int, how: str) -> Sequence[Finding]:
-    """Worker and verifier keys that processes of the pool have turned down, and whose attempts nobody has. `how`: the
-    command that serves, with `{role}` and `{pool}` in it."""
+def keys(looks: Sequence[Look], now_ms: int, how: Callable[[str, str], str]) -> Sequence[Finding]:
+    """Worker and verifier keys that processes of the pool have turned down, and whose attempts nobody has. `how`: to
+    serve, for a role and a pool."""
     found = [
         _key(lane, key, wait, now_ms, how)
         for (lane, key), wait in sorted(keys_of(looks).items(), key=lambda item: item[0])
@@ -107,7 +107,7 @@ def _late(late: Late, now_ms: int, advice: str) -> Finding:
     return Finding("deadlines", "failed", f"{told}; nothing came of it", advice, numbers, about)
 
 
-def _paused(found: Paused, now_ms: int) -> Finding:
+def _paused(found: Paused, now_ms: int, command: Commands) -> Finding:
     whose = found.whose
     since, numbers = "", {}
     if found.by is not None:
@@ -115,10 +115,11 @@ def _paused(found: Paused, now_ms: int) -> Finding:
         since = f" for {numbers['paused_s']:.0f} s" + (f" ({found.by.reason[:200]})" if found.by.reason else "")
     told = f"{_named(whose)} has been paused{since}: nothing of it is under way, and nothing will resume it"
     name = f"{whose.run} --tenant {whose.tenant} --project {whose.project}"
-    return Finding("paused", "warning", told, f"dagbok resume {name}, or dagbok cancel", numbers, _about(whose))
+    advice = f"{command('resume', name)}, or {command('cancel', name)}"
+    return Finding("paused", "warning", told, advice, numbers, _about(whose))
 
 
-def _key(lane: Lane, key: str, wait: KeyWait, now_ms: int, how: str) -> Finding:
+def _key(lane: Lane, key: str, wait: KeyWait, now_ms: int, how: Callable[[str, str], str]) -> Finding:
     kind, pool = lane
     role, oldest_s = ROLE[kind], _seconds(now_ms - wait.oldest_ms)
     told = (
@@ -133,7 +134,7 @@ def _key(lane: Lane, key: str, wait: KeyWait, now_ms: int, how: str) -> Finding:
         "rejections": wait.rejections,
         "held": wait.held,
     }
-    advice = f"{how.format(role=role, pool=pool)} with what declares it; all processes of a pool need the same keys"
+    advice = f"{how(role, pool)} with what declares it; all processes of a pool need the same keys"
     about = {"kind": kind, "pool": pool, "key": key}
     return Finding("keys", "warning" if wait.held else "failed", told, advice, numbers, about)
 

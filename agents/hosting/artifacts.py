@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
+from dagbok.events.extras import install
 from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.port import MAX_SIZE_BYTES, ArtifactStore
 
@@ -30,6 +31,6 @@ def open_artifacts(place: str, *, max_size_bytes: int = MAX_SIZE_BYTES) -> Artif
         raise InvalidInput(
             f"artifacts on S3 need {error.name}, which is not installed",
             code=Code.USAGE,
-            advice="pip install 'dagbok[s3]'",
+            advice=install("s3"),
         ) from error
     return s3_store(place, max_size_bytes=max_size_bytes)

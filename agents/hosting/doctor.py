@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Final
 
 from dagbok.agents.doctor import standstill
-from dagbok.agents.doctor.finding import Finding, State, plural
+from dagbok.agents.doctor.finding import Commands, Finding, State, plain, plural
 from dagbok.agents.doctor.keeper import ReadSlots
 from dagbok.agents.doctor.look import Look, look
 from dagbok.agents.hosting.folder import PARTITION, DataFolder
@@ -22,11 +21,10 @@ from dagbok.events.log.clock import system_ms
 from dagbok.events.log.sqlite import SqliteLog
 from dagbok.projections.snapshots.keeper import SnapshotKeeper
 
-SERVE: Final = "dagbok up --import FILE"
 
-
-async def examine_folder(folder: DataFolder) -> Sequence[Finding]:
+async def examine_folder(folder: DataFolder, command: Commands = plain) -> Sequence[Finding]:
     """All checks of a folder that is there. Changes nothing, and waits for nobody."""
+    serve = command("up", "--import FILE")
     found = [Finding("versions", "ok", f"dagbok {version('dagbok')}")]
     try:
         seen = await _look(folder)
@@ -38,10 +36,10 @@ async def examine_folder(folder: DataFolder) -> Sequence[Finding]:
         return found
     now_ms = system_ms()
     waits = standstill.keys_of([seen])
-    found += [_owner(folder, seen), *_pools(folder, waits, now_ms)]
-    found += standstill.keys([seen], now_ms, SERVE)
+    found += [_owner(folder, seen, serve), *_pools(folder, waits, now_ms, serve)]
+    found += standstill.keys([seen], now_ms, lambda _role, _pool: serve)
     found += standstill.deadlines([seen], now_ms, "nobody decides, or the owner is behind: see what is said of it")
-    found += standstill.paused([seen], now_ms)
+    found += standstill.paused([seen], now_ms, command)
     return found
 
 
@@ -57,7 +55,7 @@ async def _look(folder: DataFolder) -> Look:
         await log.close()
 
 
-def _owner(folder: DataFolder, seen: Look) -> Finding:
+def _owner(folder: DataFolder, seen: Look, serve: str) -> Finding:
     """Somebody decides, if there is anything to decide."""
     owner = look_at_owner(folder)
     numbers = {"runs": seen.going, "silent_s": owner.silent_s}
@@ -68,10 +66,10 @@ def _owner(folder: DataFolder, seen: Look) -> Finding:
         return Finding("owner", "failed", str(owner), advice, numbers)
     state: State = "failed" if seen.going else "ok"
     told = f"{owner}; {plural(seen.going, 'run') if seen.going else 'no run'} would go on"
-    return Finding("owner", state, told, SERVE if seen.going else "", numbers)
+    return Finding("owner", state, told, serve if seen.going else "", numbers)
 
 
-def _pools(folder: DataFolder, waits: standstill.Waits, now_ms: int) -> Sequence[Finding]:
+def _pools(folder: DataFolder, waits: standstill.Waits, now_ms: int, serve: str) -> Sequence[Finding]:
     """Somebody serves each pool that open attempts are in."""
     served = served_pools(folder)
     found = []
@@ -82,5 +80,5 @@ def _pools(folder: DataFolder, waits: standstill.Waits, now_ms: int) -> Sequence
             known = "" if served is not None else "; it is not known which pools are served"
             found.append(Finding(f"pool {pool}", "ok", told + known, numbers=numbers, about=about))
         else:
-            found.append(Finding(f"pool {pool}", "failed", f"nobody serves it: {told}", SERVE, numbers, about))
+            found.append(Finding(f"pool {pool}", "failed", f"nobody serves it: {told}", serve, numbers, about))
     return found or [Finding("pools", "ok", "no attempt is open that nobody has")]

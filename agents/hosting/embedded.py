@@ -184,6 +184,9 @@ class EmbeddedHost:
         """None: the tables are brought up to the end of the log by whoever asks."""
         return None
 
+    def check_pool(self, pool: str) -> None:
+        """A pool of a folder may be called anything."""
+
     def served_pools(self) -> frozenset[str] | None:
         """The pools that some process of the folder serves; none when that is not known. Blocks, microseconds for each
         process."""

@@ -72,6 +72,10 @@ class Host(Protocol):
         the tables tell them, which may be behind for a moment."""
         ...
 
+    def check_pool(self, pool: str) -> None:
+        """Raises `InvalidInput` (`invalid_spec`) for a pool that nobody can ever serve here."""
+        ...
+
     def served_pools(self) -> frozenset[str] | None:
         """The pools that some process serves; none when that cannot be known."""
         ...

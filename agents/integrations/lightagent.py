@@ -1,4 +1,4 @@
-"""A LightAgent agent as a worker, and run tools in the form that LightAgent knows (`pip install dagbok[lightagent]`).
+"""A LightAgent agent as a worker, and run tools in the form that LightAgent knows (extra `lightagent`).
 
 LightAgent itself is not imported here: whoever passes an agent has it.
 """

@@ -11,6 +11,7 @@ from dagbok.agents.hosting.first import closed, first_of
 from dagbok.agents.hosting.port import Commits
 from dagbok.agents.hosting.services import Services
 from dagbok.agents.hosting.watching import Watcher
+from dagbok.agents.kafka.pool_names import check_pool
 from dagbok.agents.kafka.process import KafkaProcess
 from dagbok.agents.kafka.tables import AnsweredTables
 from dagbok.agents.kafka.tails import Tails
@@ -80,6 +81,10 @@ class KafkaHost:
     def history(self, stream: str, after: int) -> Commits | None:
         """From the log, when there are no tables."""
         return None if self.tables.named else self._tails.history(stream, after)
+
+    def check_pool(self, pool: str) -> None:
+        """Raises `InvalidInput` (`invalid_spec`) for one whose topics Kafka does not allow."""
+        check_pool(self.log.settings.prefix, pool)
 
     def served_pools(self) -> frozenset[str] | None:
         """None: it is not known here who else serves what."""

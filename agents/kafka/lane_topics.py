@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import structlog
 
-from dagbok.agents.kafka.names import lane_topic
-from dagbok.agents.queue.port import KINDS, lane_of
+from dagbok.agents.kafka.pool_names import check_pool, pool_topics
+from dagbok.events.codes import Code
 from dagbok.events.errors import StorageFailed
-from dagbok.events.log.kafka_admin import administrator
-from dagbok.events.log.kafka_errors import FAILURES, explain
+from dagbok.events.log.kafka_admin import Described, administrator
+from dagbok.events.log.kafka_errors import FAILURES, explain, topics_command
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.kafka_topics import create, declared
 from dagbok.events.log.port import COMMANDS
@@ -20,10 +20,13 @@ logger = structlog.get_logger(__name__)
 
 async def ensure_lane_topics(settings: KafkaSettings, pools: Iterable[str]) -> None:
     """Create what is missing, with as many partitions and copies as `commands` has. Raises `StorageFailed`, which says
-    what to run, when `commands` is not there or the broker does not allow it, and `LogError` when none answers."""
+    what to run, when `commands` is not there or the broker does not allow it, `LogError` when none answers, and
+    `InvalidInput` (`usage`), before anything is made, for a pool that can never have topics."""
     commands, pools = settings.prefix + COMMANDS, list(pools)
-    wanted = {lane_topic(settings.prefix, lane_of(kind, pool)) for pool in pools for kind in KINDS}
-    how = " ".join(f"--pool {pool}" for pool in pools)
+    for pool in pools:
+        check_pool(settings.prefix, pool, Code.USAGE)
+    wanted = {topic for pool in pools for topic in pool_topics(settings.prefix, pool)}
+    how = [f"--pool {pool}" for pool in pools]
     try:
         async with administrator(settings) as admin:
             there = await admin.topics([commands, *wanted])
@@ -32,7 +35,7 @@ async def ensure_lane_topics(settings: KafkaSettings, pools: Iterable[str]) -> N
     model = there.get(commands)
     if model is None:
         told = f"the cluster at {settings.bootstrap_servers} has no topic {commands}"
-        raise StorageFailed(told, advice=f"create the topics: dagbok topics create {how}")
+        raise StorageFailed(told, advice=f"create the topics: {topics_command(settings, 'create', *how)}")
     missing = wanted - there.keys()
     if not missing:
         return
@@ -41,6 +44,11 @@ async def ensure_lane_topics(settings: KafkaSettings, pools: Iterable[str]) -> N
         made = await create(settings, [topic for topic in topics if topic.name in missing], model.replication)
     except StorageFailed as error:
         told = f"the topics {', '.join(sorted(missing))} are missing, and cannot be made from here: {error.message}"
-        command = f"dagbok topics create --partitions {model.partitions} --replication {model.replication} {how}"
-        raise StorageFailed(told, advice=f"run as who may: {command}") from error
+        raise StorageFailed(told, advice=f"run as who may: {how_to_create(settings, model, pools)}") from error
     logger.info("topics.created", topics=made)
+
+
+def how_to_create(settings: KafkaSettings, model: Described, pools: Iterable[str]) -> str:
+    """The command that makes the topics of pools, as `commands` is, to be given here."""
+    counts = f"--partitions {model.partitions} --replication {model.replication}"
+    return topics_command(settings, "create", counts, *[f"--pool {pool}" for pool in pools])

@@ -4,7 +4,6 @@ served yet, are kept aside, so that nothing else waits for it."""
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,11 @@ import structlog
 from aiokafka.errors import NodeNotReadyError
 from aiokafka.protocol.metadata import MetadataRequest
 
+from dagbok.agents.kafka.pool_names import CALL_IT, LEGAL
 from dagbok.events.log.kafka_errors import FAILURES
 
 logger = structlog.get_logger(__name__)
 
-LEGAL: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", re.ASCII)
-"""What Kafka lets a topic be called."""
 MOST_ASIDE: Final = 10_000
 """Records; the oldest topic's go first."""
 MOST_TOLD: Final = 1_000
@@ -101,7 +99,7 @@ class Routes:
         """Until its topic is there, or for `KEEP_S`."""
         topic, now_s = letter.topic, self._now_s()
         if LEGAL.fullmatch(topic) is None:
-            self._tell(topic, "Kafka allows no topic of this name: call the pool by ASCII letters, digits, . _ and -")
+            self._tell(topic, f"Kafka allows no topic of this name: {CALL_IT}")
             return
         if topic not in self._missing:
             self._missing[topic] = _Missing(now_s)

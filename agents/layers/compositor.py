@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Generic
 
 from dagbok.agents.layers.disposing import dispose, prepare_disposal
@@ -10,7 +11,7 @@ from dagbok.agents.layers.entering import Entering
 from dagbok.agents.layers.graph import check_graph, nodes_of_config
 from dagbok.agents.layers.models import LayerConfigInput
 from dagbok.agents.layers.node import LayerNode
-from dagbok.agents.layers.preparing import prepare
+from dagbok.agents.layers.preparing import Made, prepare
 from dagbok.agents.layers.provider import LayerProviderInput
 from dagbok.agents.layers.run import CompositorRun, RunPromptT, RunToolT, RunUserPromptT
 from dagbok.agents.layers.schemas import CompositorConfig, CompositorConfigValue, read_versioned
@@ -114,15 +115,16 @@ class Compositor(Generic[RunPromptT, RunUserPromptT, RunToolT]):
                 snapshot is refused. `diff` tells beforehand.
 
         Raises:
-            Before a layer is entered: as `preparing.prepare` says; RuntimeError for a snapshot that was gone on with
-            before, where that can be known: it has an id, and `snapshot_claims` remembers it. Later: what hooks,
-            resources and the body raise; of several errors, as `failing` says.
+            Before a layer is made: as `preparing.prepare` says; then RuntimeError for a snapshot that was gone on with
+            before, where that can be known: it has an id, and `snapshot_claims` remembers it. Later: what
+            `Prepared.make` says, and what hooks, resources and the body raise; of several errors, as `failing` says.
         """
-        def run() -> CompositorRun[RunPromptT, RunUserPromptT, RunToolT]:
-            prepared = prepare(self._nodes, configs, session_snapshot, resume)
-            return CompositorRun(self._nodes, prepared, self._transformers)
 
-        return Entering(run, self._claims, self._cleanup_timeout_s)
+        def run(made: Made) -> CompositorRun[RunPromptT, RunUserPromptT, RunToolT]:
+            return CompositorRun(self._nodes, made, self._transformers)
+
+        check = partial(prepare, self._nodes, configs, session_snapshot, resume)
+        return Entering(check, run, self._claims, self._cleanup_timeout_s)
 
     async def dispose(
         self,

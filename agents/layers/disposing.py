@@ -14,14 +14,14 @@ from dagbok.agents.layers.owner import Owner
 from dagbok.agents.layers.preparing import unknown_configs
 from dagbok.agents.layers.problems import raise_problems
 from dagbok.agents.layers.slot import LayerRunSlot
-from dagbok.agents.layers.snapshots.claims import SnapshotClaims, claim
-from dagbok.agents.layers.snapshots.deleting import configs_of, deletions, slots_of
+from dagbok.agents.layers.snapshots.claims import SnapshotClaims, SnapshotUsed, claim
+from dagbok.agents.layers.snapshots.deleting import Deletion, configs_of, deletions, slots_of
 from dagbok.agents.layers.snapshots.found import AnySnapshotValue, FoundLayer, FoundLayers, found_layers
 from dagbok.agents.layers.snapshots.plan import Dropped
 from dagbok.agents.layers.snapshots.planning import dropped_by
 from dagbok.agents.layers.snapshots.rules import ResumeRules
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
-from dagbok.agents.layers.snapshots.taking import as_left
+from dagbok.agents.layers.snapshots.taking import as_left, untouched
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +29,14 @@ class Disposing:
     """A disposal that is to begin: all that could be checked before has been."""
 
     found: FoundLayers
-    slots: dict[str, LayerRunSlot]
-    nodes: dict[str, LayerNode]
-    """By name, what deletes each layer, and what those need."""
+    deleted: Sequence[Deletion]
+    """What deletes each suspended layer, and what those need. Nothing is made yet."""
 
-    def left(self) -> Snapshot:
+    def left(self, slots: Mapping[str, LayerRunSlot]) -> Snapshot:
         """The layers as they stand now."""
-        layers = tuple(self._layer(each) for each in self.found.layers)
-        found = self.found
+        nodes, found = {each.node.name: each.node for each in self.deleted}, self.found
+        layers = tuple(_left(each, slots.get(each.name), nodes.get(each.name)) for each in found.layers)
         return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=layers)
-
-    def _layer(self, was: FoundLayer) -> LayerSnapshot:
-        slot, node = self.slots.get(was.name), self.nodes.get(was.name)
-        if slot is None or node is None or was.lifecycle is not LifecycleState.SUSPENDED:
-            return was.snapshot(was.cleanly)
-        return as_left(node, slot)
 
 
 def prepare_disposal(
@@ -52,14 +45,13 @@ def prepare_disposal(
     configs: Mapping[str, LayerConfigInput],
     rules: ResumeRules,
 ) -> Disposing:
-    """Find what deletes each suspended layer, and make it.
+    """Find what deletes each suspended layer.
 
     Raises:
         ValueError: A suspended layer, or one that it depends on, has no node here; a state has no migrator; a config
             names another node.
         pydantic.ValidationError: The snapshot, a config or a state is invalid.
-        TypeError: A factory gave a layer of another class.
-        ExceptionGroup: Several of these were found before the first factory was called.
+        ExceptionGroup: Several of these.
     """
     problems = unknown_configs(nodes, configs)
     found, graph = found_layers(snapshot), {node.name: node for node in nodes}
@@ -72,18 +64,31 @@ def prepare_disposal(
                 problems.append(problem)
     raise_problems("The snapshot cannot be disposed of here", problems)
     deleted = deletions(dropped, [*nodes, *rules.retired], (), configs_of(nodes, configs, rules))
-    return Disposing(found, slots_of(deleted, {}), {each.node.name: each.node for each in deleted})
+    return Disposing(found, deleted)
 
 
 async def dispose(disposing: Disposing, claims: SnapshotClaims, cleanup_timeout_s: float) -> Snapshot:
     """Delete the layers. Returns and raises what `Compositor.dispose` says."""
-    await claim(claims, disposing.found.id)
-    errors = await _deleted(Disposal(disposing.slots), cleanup_timeout_s)
-    left, error = disposing.left(), ending(None, errors)
+    try:
+        await claim(claims, disposing.found.id)
+        slots = slots_of(disposing.deleted, {})
+    except SnapshotUsed:
+        raise
+    except BaseException as unmade:
+        attach_snapshots(unmade, None, untouched(disposing.found))
+        raise
+    errors = await _deleted(Disposal(slots), cleanup_timeout_s)
+    left, error = disposing.left(slots), ending(None, errors)
     if error is not None:
         attach_snapshots(error, None, left)
         raise error
     return left
+
+
+def _left(was: FoundLayer, slot: LayerRunSlot | None, node: LayerNode | None) -> LayerSnapshot:
+    if slot is None or node is None or was.lifecycle is not LifecycleState.SUSPENDED:
+        return was.snapshot(was.cleanly)
+    return as_left(node, slot)
 
 
 async def _deleted(scopes: Disposal, cleanup_timeout_s: float) -> list[BaseException]:

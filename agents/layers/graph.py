@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
+from unicodedata import is_normalized
 
 from dagbok.agents.layers.deps import dep_specs
 from dagbok.agents.layers.node import NAMELESS, LayerNode
 from dagbok.agents.layers.problems import raise_problems
 from dagbok.agents.layers.provider import LayerProvider, LayerProviderInput, as_provider
 from dagbok.agents.layers.schemas import CompositorConfig
+from dagbok.agents.layers.written_text import is_text
 
 
 class Placed(Protocol):
@@ -37,6 +39,10 @@ def place_problems(nodes: Sequence[Placed]) -> Iterator[Exception]:
             yield ValueError(NAMELESS)
         elif node.name in before:
             yield ValueError(f"Duplicate layer name '{node.name}'")
+        elif not is_text(node.name):
+            yield ValueError(f"Layer {node.name!a}: its name is no text that can be written, so no snapshot has it")
+        elif not is_normalized("NFC", node.name):
+            yield ValueError(f"{said}: write its name in Unicode's normal form C, as sessions and digests have it")
         undefined = sorted({target for target in node.deps.values() if target not in names})
         if undefined:
             yield ValueError(f"{said} depends on undefined layer names: {', '.join(undefined)}")

@@ -46,6 +46,8 @@ _adapters: dict[tuple[type[BaseModel], str], TypeAdapter[list[Any]]] = {}
 def _is_piecewise(model: type[BaseModel], name: str, info: FieldInfo) -> bool:
     if (get_origin(info.annotation) or info.annotation) is not Growing or info.is_required() or info.metadata:
         return False
+    if (info.validation_alias or info.alias or name) != written_name(model, name):
+        return False
     made = model.__pydantic_decorators__
     own = {of for each in made.field_validators.values() for of in each.info.fields}
     own |= {of for each in made.field_serializers.values() for of in each.info.fields}

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from dagbok.agents.layers.deps import LayerDeps, dep_specs
 from dagbok.agents.layers.generics import base_arguments, keep_arguments, parameters
 from dagbok.agents.layers.models import LayerConfig
+from dagbok.agents.layers.written_text import is_text
 
 PLACES: tuple[tuple[int, str, type], ...] = (
     (0, "deps_type", LayerDeps),
@@ -25,8 +26,13 @@ def infer_types(cls: type[Any], root: type[Any]) -> None:
     whose dependencies stay a parameter is a template: its subclasses say them.
 
     Raises:
-        TypeError: A type is missing or of the wrong kind, or an annotation of the dependencies is wrong.
+        TypeError: A type is missing or of the wrong kind, or an annotation of the dependencies is wrong; a type id is
+            no text, or a state version no number from 1 on: no snapshot with them could be read.
     """
+    if not (cls.type_id is None or is_text(cls.type_id)):
+        raise TypeError(f"{cls.__name__}.type_id must be a text that can be written, or None.")
+    if type(cls.state_version) is not int or cls.state_version < 1:
+        raise TypeError(f"{cls.__name__}.state_version must be a whole number, 1 or more.")
     arguments = list(base_arguments(cls, root))
     for place, name, kind in PLACES:
         argument = arguments[place]

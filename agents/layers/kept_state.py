@@ -11,7 +11,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import from_json
 
 from dagbok.agents.layers.growing import Growing
-from dagbok.agents.layers.growing_fields import growing_fields, items_adapter
+from dagbok.agents.layers.growing_fields import growing_fields, items_adapter, written_name
 from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.models import EmptyRuntimeState
 
@@ -51,7 +51,7 @@ def valid_state(layer: AnyLayer) -> KeptState:
     Raises:
         pydantic.ValidationError: It is invalid.
         pydantic_core.PydanticSerializationError: It is no JSON.
-        ValueError: It was never set.
+        ValueError: It was never set, or has a field that is written under a name from which it is not read.
     """
     state: BaseModel | None = getattr(layer, "runtime_state", None)
     model = layer.runtime_state_type
@@ -66,10 +66,20 @@ def valid_state(layer: AnyLayer) -> KeptState:
     lists, names = growing_lists(layer), growing_fields(model)
     apart = {names[key] for key in lists} or None
     text = state.model_dump_json(by_alias=True, round_trip=True, warnings=False, exclude=apart)
-    model.model_validate_json(text)
+    _same_fields(state, model.model_validate_json(text), apart or set())
     for key, items in lists.items():
         _validate_new(model, names[key], items)
     return KeptState(from_json(text), {key: items.frozen() for key, items in lists.items()}, model)
+
+
+def _same_fields(state: BaseModel, read: BaseModel, apart: set[str]) -> None:
+    """Refuse what a default would take the place of, without a word, when the state is read again."""
+    unset = type(read).__pydantic_fields__.keys() - read.model_fields_set - apart
+    for name in unset:
+        info, now = type(read).__pydantic_fields__[name], getattr(state, name, None)
+        if not info.exclude and now is not getattr(read, name) and now != getattr(read, name):
+            field, written = f"{type(state).__name__}.{name}", written_name(type(read), name)
+            raise ValueError(f"{field} is written as {written!r} and not read from that: give one alias for both")
 
 
 def growing_lists(layer: AnyLayer) -> dict[str, Growing[Any]]:

@@ -1,4 +1,5 @@
-"""From nodes, configs and a snapshot to the slots of a run: all is validated before any layer is made."""
+"""From nodes, configs and a snapshot to the slots of a run: all is validated, and the snapshot taken, before any layer
+is made."""
 
 from __future__ import annotations
 
@@ -17,10 +18,12 @@ from dagbok.agents.layers.snapshots.found import AnySnapshotValue, found_layers
 from dagbok.agents.layers.snapshots.plan import ResumePlan
 from dagbok.agents.layers.snapshots.planning import plan_resume
 from dagbok.agents.layers.snapshots.rules import NO_RULES, ResumeRules
+from dagbok.agents.layers.snapshots.schema import Snapshot
+from dagbok.agents.layers.snapshots.taking import untouched
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Made:
     """The layers of a run that is to be entered."""
 
     slots: dict[str, LayerRunSlot]
@@ -30,40 +33,68 @@ class Prepared:
     plan: ResumePlan | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a run is made of, all of it valid. Nothing is made yet."""
+
+    nodes: Sequence[LayerNode]
+    configs: Sequence[LayerConfig]
+    plan: ResumePlan | None = None
+    deleted: Sequence[Deletion] = ()
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the snapshot that is gone on with, if it has one."""
+        return None if self.plan is None else self.plan.found.id
+
+    def untouched(self) -> Snapshot | None:
+        """The snapshot again, under another id: it was taken, and nothing was done with it."""
+        return None if self.plan is None else untouched(self.plan.found)
+
+    def make(self) -> Made:
+        """Make the layers and bind what they depend on.
+
+        Raises:
+            ValueError: A factory gave a layer that was used before; a state with required fields was set by nobody.
+            TypeError: A factory gave a layer of another class.
+            Exception: What a factory raises.
+        """
+        nodes, plan = self.nodes, self.plan
+        before = [None] * len(nodes) if plan is None else [each.resumed for each in plan.layers[: len(nodes)]]
+        slots: dict[str, LayerRunSlot] = {}
+        for node, config, goes_on in zip(nodes, self.configs, before, strict=True):
+            layer = node.provider.create_layer_from_config(config, node.context)
+            if goes_on is None:
+                slots[node.name] = LayerRunSlot(layer, LifecycleState.NEW, kept=valid_state(layer))
+                continue
+            slots[node.name] = LayerRunSlot(layer, goes_on.lifecycle_state, kept=goes_on.given_to(layer))
+        for node in nodes:
+            bind(node, slots, slots[node.name].layer)
+        return Made(slots, slots_of(self.deleted, slots) if self.deleted else {}, plan)
+
+
 def prepare(
     nodes: Sequence[LayerNode],
     configs: Mapping[str, LayerConfigInput] | None,
     snapshot: AnySnapshotValue | None,
     rules: ResumeRules = NO_RULES,
 ) -> Prepared:
-    """Validate configs and snapshot, then make the layers and bind what they depend on.
+    """Validate configs and snapshot.
 
     Raises:
         SnapshotRefused (a ValueError): The snapshot is of other layers, and the rules do not say what to do about it.
         NoMigrator (one of those): A state is of another version or type, and no migrator leads from it.
-        ValueError: A config names another node; a layer needs an environment variable that is not set; a factory gave a
-            layer that was used before; a state with required fields was set by nobody.
+        ValueError: A config names another node; a layer needs an environment variable that is not set.
         pydantic.ValidationError: A config, the snapshot or a state in it is invalid.
         RuntimeError: The snapshot has a layer that was closed.
-        TypeError: A factory gave a layer of another class.
-        ExceptionGroup: Several of these were found before the first factory was called.
+        ExceptionGroup: Several of these.
     """
     problems: list[Exception] = [*missing_settings(nodes)]
     valid = _valid_configs(nodes, configs or {}, problems)
     plan = None if snapshot is None else _planned(nodes, snapshot, rules, problems)
     deleted = [] if plan is None or problems else _deletions(plan, rules, configs or {}, problems)
     raise_problems("The run of the layers has several problems", problems)
-    before = [None] * len(nodes) if plan is None else [each.resumed for each in plan.layers[: len(nodes)]]
-    slots: dict[str, LayerRunSlot] = {}
-    for node, config, goes_on in zip(nodes, valid, before, strict=True):
-        layer = node.provider.create_layer_from_config(config, node.context)
-        if goes_on is None:
-            slots[node.name] = LayerRunSlot(layer, LifecycleState.NEW, kept=valid_state(layer))
-            continue
-        slots[node.name] = LayerRunSlot(layer, goes_on.lifecycle_state, kept=goes_on.given_to(layer))
-    for node in nodes:
-        bind(node, slots, slots[node.name].layer)
-    return Prepared(slots, slots_of(deleted, slots) if deleted else {}, plan)
+    return Prepared(nodes, valid, plan, deleted)
 
 
 def unknown_configs(nodes: Sequence[LayerNode], configs: Mapping[str, LayerConfigInput]) -> list[Exception]:

@@ -19,8 +19,10 @@ def raise_problems(message: str, problems: Sequence[Exception]) -> None:
 
 
 def told(problem: Exception) -> str:
-    """A problem on one line, with where it is. The text of a KeyError would be quoted."""
+    """A problem on one line, with where it is. The text of a KeyError would be quoted, and
+    that of a group counted."""
     where = " ".join(getattr(problem, "__notes__", ()))
     if isinstance(problem, ValidationError):
         return f"{where}: {problems_of(problem)}" if where else problems_of(problem)
-    return " ".join(f"{problem.args[0] if problem.args else problem} {where}".split())
+    quoted = isinstance(problem, KeyError | ExceptionGroup) and problem.args
+    return " ".join(f"{problem.args[0] if quoted else problem} {where}".split())

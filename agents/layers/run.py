@@ -10,7 +10,7 @@ from typing_extensions import TypeVar as DefaultTypeVar
 from dagbok.agents.layers.layer import AnyLayer
 from dagbok.agents.layers.lifecycle import ExitIntent, LifecycleState
 from dagbok.agents.layers.node import LayerNode
-from dagbok.agents.layers.preparing import Prepared
+from dagbok.agents.layers.preparing import Made
 from dagbok.agents.layers.schemas import CompositorSessionSnapshot, LayerSessionSnapshot
 from dagbok.agents.layers.slot import LayerRunSlot
 from dagbok.agents.layers.snapshots.diff import SnapshotDiff
@@ -29,9 +29,9 @@ RunToolT = DefaultTypeVar("RunToolT", default=AllToolTypes)
 class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
     """What `Compositor.enter` yields. Prompts and tools are read while it lasts, the snapshot after it."""
 
-    def __init__(self, nodes: Sequence[LayerNode], prepared: Prepared, transformers: Transformers) -> None:
-        self.slots = prepared.slots
-        self._nodes, self._prepared, self._transformers = nodes, prepared, transformers
+    def __init__(self, nodes: Sequence[LayerNode], made: Made, transformers: Transformers) -> None:
+        self.slots = made.slots
+        self._nodes, self._made, self._transformers = nodes, made, transformers
         self._snapshot: CompositorSessionSnapshot | None = None
         self._own_snapshot: Snapshot | None = None
         self._ended = False
@@ -47,17 +47,17 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
     @property
     def parent(self) -> str | None:
         """The id of the snapshot that it was resumed from, if it has one."""
-        return None if self._prepared.plan is None else self._prepared.plan.found.id
+        return None if self._made.plan is None else self._made.plan.found.id
 
     @property
     def dropped(self) -> Mapping[str, LayerRunSlot]:
         """What the rules had deleted when the run was entered."""
-        return self._prepared.dropped
+        return self._made.dropped
 
     @property
     def resumed_from(self) -> SnapshotDiff | None:
         """What resuming did to each layer; None where all are new."""
-        return None if self._prepared.plan is None else self._prepared.plan.diff
+        return None if self._made.plan is None else self._made.plan.diff
 
     @property
     def session_snapshot(self) -> CompositorSessionSnapshot | None:
@@ -149,7 +149,7 @@ class CompositorRun(Generic[RunPromptT, RunUserPromptT, RunToolT]):
 
     def end_unentered(self) -> None:
         """The same where entering failed: what was to be dropped may still be suspended."""
-        plan, dropped, self._ended = self._prepared.plan, self._prepared.dropped, True
+        plan, dropped, self._ended = self._made.plan, self._made.dropped, True
         self._own_snapshot = taken_after_failed_entry(self._nodes, plan, self.slots, dropped)
         if dropped:
             layers = [

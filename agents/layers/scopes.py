@@ -109,7 +109,7 @@ class Scopes:
         layer = slot.layer
         if name in self._needed and slot.delete_may_be_tried_again:
             slot.exit_intent = ExitIntent.SUSPEND
-        if slot.exit_intent is ExitIntent.SUSPEND:
+        if slot.exit_intent == ExitIntent.SUSPEND:
             hook, after = layer.on_context_suspend, LifecycleState.SUSPENDED
         else:
             hook, after = layer.on_context_delete, LifecycleState.CLOSED

@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from dagbok.agents.layers.deps import NoLayerDeps
 from dagbok.agents.layers.families import PlainLayer
 from dagbok.agents.layers.growing import Growing
 from dagbok.agents.layers.models import LayerConfig
 from dagbok.agents.layers.tags import PlainTool
+from dagbok.events.canonical import canonical
+from dagbok.events.errors import InvalidInput
 
 TOOL_CALLS_LAYER_TYPE_ID: Final = "dagbok.tool_calls"
 SECRET: Final = "…"
@@ -110,13 +112,13 @@ class ToolCallsLayer(PlainLayer[NoLayerDeps, ToolCallsConfig, ToolCallsState]):
         return recorded_now
 
     def _begin(self, tool: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-        name, given = getattr(tool, "__name__", type(tool).__name__), self._given(tool, args, kwargs)
+        name, given = str(getattr(tool, "__name__", type(tool).__name__)), self._given(tool, args, kwargs)
         with self._one_at_a_time:
-            self.runtime_state.begun.append(BegunCall(tool=name, input=given, at=datetime.now(UTC)))
+            self.runtime_state.begun.append(BegunCall(tool=_unicode(name), input=given, at=datetime.now(UTC)))
             return len(self.runtime_state.begun) - 1
 
     def _end(self, call: int, output: object = None, error: BaseException | None = None) -> None:
-        said = None if error is None else self._shortened(f"{type(error).__name__}: {error}")
+        said = None if error is None else self._shortened(f"{type(error).__name__}: {_told(str, error)}")
         ended = EndedCall(call=call, output=self._cut(output), error=said, at=datetime.now(UTC))
         with self._one_at_a_time:
             self.runtime_state.ended.append(ended)
@@ -126,22 +128,58 @@ class ToolCallsLayer(PlainLayer[NoLayerDeps, ToolCallsConfig, ToolCallsState]):
         given = _by_name(tool, args, kwargs)
         if given is None:  # The call raises, and that is recorded too. Nobody knows which of these is secret.
             given = {**{str(number): SECRET if secret else each for number, each in enumerate(args)}, **kwargs}
-        return {name: SECRET if name in secret else self._cut(value) for name, value in given.items()}
+        return {_unicode(name): SECRET if name in secret else self._cut(value) for name, value in given.items()}
 
     def _cut(self, value: object) -> JsonValue:
-        """The value as JSON, or the beginning of it as text; what is no JSON stands as its text."""
+        """The value as JSON, or the beginning of it as text; what is no JSON, or none that a session takes, stands as
+        its text. Raises nothing: what can be kept of a call is no matter of the call."""
         try:
-            text = to_json(value, fallback=repr, bytes_mode="base64", inf_nan_mode="strings").decode()
-        except ValueError:  # a circle, or text that is no Unicode
-            return self._shortened(repr(value))
-        kept: JsonValue = orjson.loads(text)
-        if isinstance(kept, str):
+            text = to_json(_unread(value), fallback=repr, bytes_mode="base64", inf_nan_mode="strings").decode()
+        except Exception:  # a circle, text that is no Unicode, no end of depth, an object that tells nothing
+            return self._shortened(_told(repr, value))
+        if text.startswith('"'):
+            kept: str = orjson.loads(text)
             return self._shortened(kept)
-        return kept if len(text) <= self.config.max_chars else self._shortened(text)
+        fits = len(text) <= self.config.max_chars and _is_kept(text)
+        return orjson.loads(text) if fits else self._shortened(text)
 
     def _shortened(self, text: str) -> str:
         left_out = len(text) - self.config.max_chars
-        return text if left_out <= 0 else f"{text[: self.config.max_chars]} … {left_out} characters left out"
+        kept = text if left_out <= 0 else f"{text[: self.config.max_chars]} … {left_out} characters left out"
+        return _unicode(kept)
+
+
+def _unread(value: object) -> object:
+    """The value with the texts of iterators in their places: to look into one would take what it gives from whoever
+    called the tool."""
+    if isinstance(value, Iterator):
+        return repr(value)
+    if type(value) is dict:
+        return {key: _unread(each) for key, each in value.items()}
+    return [*map(_unread, value)] if type(value) in (list, tuple) else value  # type: ignore[call-overload]
+
+
+def _is_kept(text: str) -> bool:
+    """Whether a session takes this JSON, and the state is read from it again, where a value stands in a call."""
+    try:
+        from_json(f"[[[{text}]]]")
+        canonical(orjson.loads(text))
+    except (ValueError, InvalidInput):
+        return False
+    return True
+
+
+def _told(how: Callable[[object], str], value: object) -> str:
+    """What a value says of itself, which may fail as all that a tool brings."""
+    try:
+        return how(value)
+    except Exception as failed:
+        return f"<{type(value).__name__}, which cannot be told: {type(failed).__name__}>"
+
+
+def _unicode(text: str) -> str:
+    """The text with lone surrogates written out: no state that has one can be put down."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def _by_name(tool: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:

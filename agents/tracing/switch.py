@@ -13,6 +13,7 @@ from typing import Final
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Dispatch
 from dagbok.events.errors import InvalidInput
+from dagbok.events.extras import install
 from dagbok.events.traceparent import passed_on
 
 SWITCH: Final = "DAGBOK_TRACING"
@@ -92,7 +93,7 @@ def not_installed(error: ModuleNotFoundError) -> InvalidInput:
     return InvalidInput(
         f"sending traces needs {error.name}, which is not installed",
         code=Code.USAGE,
-        advice=f"pip install 'dagbok[otel]' (or unset {SWITCH})",
+        advice=f"{install('otel')} (or unset {SWITCH})",
     )
 
 

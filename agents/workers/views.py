@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 import msgspec
 import orjson
@@ -17,6 +18,8 @@ from dagbok.events.envelope import Input
 from dagbok.events.run.values import ArtifactRef
 
 T = TypeVar("T")
+
+NAMED: Final = 10
 
 ReadArtifact = Callable[[Input], bytes]
 """Gives the bytes of an artifact that the dispatch names, proven by hash and length. Blocks; any thread."""
@@ -74,7 +77,10 @@ class Artifacts(Mapping[str, ArtifactView]):
         self._views = views
 
     def __getitem__(self, name: str) -> ArtifactView:
-        return self._views[name]
+        try:
+            return self._views[name]
+        except KeyError:
+            raise _not_there(f"artifact {name!r}", self._views) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._views)
@@ -84,19 +90,19 @@ class Artifacts(Mapping[str, ArtifactView]):
 
     def json(self, name: str = "result") -> Any:
         """The JSON value of one of them."""
-        return self._views[name].json()
+        return self[name].json()
 
     def read(self, type: type[T], name: str = "result") -> T:
         """The JSON value of one of them, as `type`: see `ArtifactView.read`."""
-        return self._views[name].read(type)
+        return self[name].read(type)
 
     def text(self, name: str = "result") -> str:
         """The text of one of them."""
-        return self._views[name].text()
+        return self[name].text()
 
     def data(self, name: str = "result") -> bytes:
         """The bytes of one of them."""
-        return self._views[name].data()
+        return self[name].data()
 
 
 class Dependencies(Mapping[str, Artifacts]):
@@ -106,10 +112,20 @@ class Dependencies(Mapping[str, Artifacts]):
         self._found, self._renamed = found, renamed
 
     def __getitem__(self, task: str) -> Artifacts:
-        return self._found[self._renamed.get(task, task)]
+        try:
+            return self._found[self._renamed.get(task, task)]
+        except KeyError:
+            raise _not_there(f"dependency {task!r}", self._found) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)
 
     def __len__(self) -> int:
         return len(self._found)
+
+
+def _not_there(what: str, known: Mapping[str, object]) -> KeyError:
+    """With what is there: whoever reads the failure of a task has nothing but its text."""
+    names = ", ".join(map(repr, islice(known, NAMED))) or "none"
+    more = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
+    return KeyError(f"no {what}; there are: {names}{more}")

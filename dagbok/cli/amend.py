@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 
 from dagbok.agents.workers.definitions import Registry
@@ -11,6 +10,7 @@ from dagbok.cli.module_file import load_all
 from dagbok.cli.options import Output, Place
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput, Refused
+from dagbok.events.near import did_you_mean
 from dagbok.events.run.commands import AmendRun
 from dagbok.events.run.values import FailurePolicy, VerifierPin
 
@@ -44,11 +44,9 @@ def pins_of(imports: Sequence[str], keys: Sequence[str]) -> Mapping[str, Verifie
     pins = registry.pins()
     for key in keys:
         if key not in pins:
-            near = difflib.get_close_matches(key, pins, 1)
-            said = f"; did you mean {near[0]!r}?" if near else ""
             raise Refused(
                 Code.VERIFIER_UNAVAILABLE,
-                f"no file has a verifier {key!r}{said}",
+                f"no file has a verifier {key!r}{did_you_mean(key, pins)}",
                 advice=f"name one of: {', '.join(sorted(pins)) or 'none: the files have no verifier'}",
             )
     return {key: pins[key] for key in keys} if keys else pins

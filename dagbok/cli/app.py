@@ -14,7 +14,7 @@ from dagbok.cli.doctor import add_to as add_doctor
 from dagbok.cli.layers import add_to as add_layers
 from dagbok.cli.letters import add_to as add_letters
 from dagbok.cli.limit_options import LimitOptions
-from dagbok.cli.options import MAIN_OPTIONS, Imports, Output, Place, RunName
+from dagbok.cli.options import MAIN_OPTIONS, FolderPlace, Imports, Output, Place, RunName
 from dagbok.cli.projections import add_to as add_projections
 from dagbok.cli.roles import add_to as add_roles
 from dagbok.cli.schema import add_to as add_schema
@@ -165,7 +165,7 @@ def submit(
     return submit_file(file, options, imports or [], new=new, limits=limits or [], place=place, output=output)
 
 
-def up(*, imports: Imports = None, place: Place | None = None, output: Output | None = None) -> int:
+def up(*, imports: Imports = None, place: FolderPlace | None = None, output: Output | None = None) -> int:
     """Serve a data folder until SIGTERM or Ctrl-C.
 
     Open runs go on. Each imported file is served in the pool that "dagbok

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, Group, Parameter
 
-from dagbok.cli.options import Output, Place, RunName
+from dagbok.cli.options import FolderPlace, Output, Place, RunName
 
 
 def add_to(app: App, group: Group) -> None:
@@ -56,7 +56,7 @@ def collect(
     *,
     remove: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     grace_days: float = 7.0,
-    place: Place | None = None,
+    place: FolderPlace | None = None,
     output: Output | None = None,
 ) -> int:
     """Count stored artifacts that nothing refers to.

@@ -12,6 +12,7 @@ import msgspec
 
 from dagbok.agents.workers.reader import ArtifactReader
 from dagbok.cli import say
+from dagbok.cli.advised import advised
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.places import artifacts_place
 from dagbok.cli.quiet import quiet_logs
@@ -109,7 +110,8 @@ def _find(found: Reading, run_row: RunRow, named: TaskRow, task_row: TaskRow, na
     if not rows:
         whose = f"{_superseded(named, task_row)}, which" if task_row.task != named.task else f"task {task_row.task}"
         said = f"{whose} has published nothing: it is {task_row.status}"
-        raise Refused(Code.NOT_FOUND, said, advice=f"see dagbok artifact ls {short(run_row.run)}")
+        see = f"see {advised(found.settings, 'artifact', 'ls', short(run_row.run))}"
+        raise Refused(Code.NOT_FOUND, said, advice=see)
     names = ", ".join(row.name for row in rows)
     raise Refused(
         Code.NOT_FOUND, f"task {task_row.task} has published no artifact {wanted}", advice=f"name one of: {names}"

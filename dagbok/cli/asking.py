@@ -10,6 +10,7 @@ from dagbok.agents.hosting.control import decide_once
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.workers.definitions import Registry
 from dagbok.cli import say
+from dagbok.cli.advised import advised
 from dagbok.cli.cluster import with_kafka
 from dagbok.cli.places import artifacts_place
 from dagbok.events.envelope import Answer, Command
@@ -28,18 +29,19 @@ async def decide(settings: Settings, envelope: Command) -> Answer:
     opens = with_kafka("dagbok.agents.kafka.process").KafkaProcess.open
     process = await opens(settings.kafka, artifacts_place(settings), Registry(), session_s=settings.session_s)
     try:
-        answer: Answer = await with_a_word(process.ask(envelope))
+        answer: Answer = await with_a_word(process.ask(envelope), settings)
         return answer
     finally:
         await process.close()
 
 
-async def with_a_word(waiting: Awaitable[T]) -> T:
+async def with_a_word(waiting: Awaitable[T], settings: Settings) -> T:
     """What is waited for; a person is told when no scheduler answers for a while."""
     asked = asyncio.ensure_future(waiting)
     try:
         if not (await asyncio.wait((asked,), timeout=SILENT_S))[0]:
-            say.note("no scheduler has answered yet: waiting (is one running? dagbok scheduler; see dagbok doctor)")
+            start, look = advised(settings, "scheduler"), advised(settings, "doctor")
+            say.note(f"no scheduler has answered yet: waiting (is one running? {start}; see {look})")
         return await asked
     finally:
         asked.cancel()

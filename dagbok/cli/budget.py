@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from dagbok.cli.advised import advised
 from dagbok.cli.text import duration, short, size
 from dagbok.events.codes import Code
 from dagbok.events.log.clock import system_ms
 from dagbok.projections.views.graph.rows import RunRow, TaskRow
+from dagbok.settings import Settings
 
 
 def budget_line(run: RunRow) -> str:
@@ -29,14 +31,14 @@ def budget_line(run: RunRow) -> str:
     return ", ".join(parts)
 
 
-def raising(run: RunRow, waiting: TaskRow | None) -> Sequence[str]:
+def raising(settings: Settings, run: RunRow, waiting: TaskRow | None) -> Sequence[str]:
     """Which budget has run out, and the command that raises it by as much again. `waiting`: the task that the run
     cannot afford; none when its wall time is over. Nothing is said of a task that is blocked itself."""
     if run.status != "blocked" or run.code != Code.BUDGET_EXHAUSTED:
         return []
     if waiting is None:
         wall_ms = run.max_wall_ms or 0
-        return _said(run, "wall time", f"max_wall_ms={elapsed_ms(run) + wall_ms}")
+        return _said(settings, run, "wall time", f"max_wall_ms={elapsed_ms(run) + wall_ms}")
     if waiting.status == "blocked":
         return []
     lines: list[str] = []
@@ -44,12 +46,12 @@ def raising(run: RunRow, waiting: TaskRow | None) -> Sequence[str]:
     tokens = run.tokens_used + run.tokens_reserved
     if run.max_tokens is not None and tokens + max(1, wanted) > run.max_tokens:
         what = f"tokens: task {short(waiting.task)} reserves {wanted:,}" if wanted else "tokens"
-        lines += _said(run, what, f"max_tokens={tokens + max(run.max_tokens, wanted)}")
+        lines += _said(settings, run, what, f"max_tokens={tokens + max(run.max_tokens, wanted)}")
     cost, wanted_cost = Decimal(run.cost_used) + Decimal(run.cost_reserved), Decimal(waiting.cost_per_attempt)
     limit = None if run.max_cost is None else Decimal(run.max_cost)
     if limit is not None and (cost + wanted_cost > limit or (not wanted_cost and cost >= limit)):
         what = f"cost: task {short(waiting.task)} reserves {waiting.cost_per_attempt}" if wanted_cost else "cost"
-        lines += _said(run, what, f"max_cost={cost + max(limit, wanted_cost):f}")
+        lines += _said(settings, run, what, f"max_cost={cost + max(limit, wanted_cost):f}")
     return lines
 
 
@@ -63,5 +65,5 @@ def _of(used: str, limit: str | None, reserved: str = "") -> str:
     return f"{used}{of} ({reserved} reserved)" if reserved else used + of
 
 
-def _said(run: RunRow, what: str, change: str) -> list[str]:
-    return [f"out of {what}; to go on: dagbok limits {short(run.run)} {change}"]
+def _said(settings: Settings, run: RunRow, what: str, change: str) -> list[str]:
+    return [f"out of {what}; to go on: {advised(settings, 'limits', short(run.run), change)}"]

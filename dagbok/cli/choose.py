@@ -6,6 +6,7 @@ import asyncio
 from itertools import count
 
 from dagbok.agents.hosting.folder import DataFolder
+from dagbok.cli.advised import advised, as_argument
 from dagbok.cli.entry import Entry
 from dagbok.cli.reading import reading
 from dagbok.cli.text import short
@@ -25,13 +26,14 @@ async def choose(settings: Settings, entry: Entry, *, new: bool) -> tuple[str, b
         return await asyncio.to_thread(_first, found.queries, settings, entry, new)
 
 
-def explained(error: Refused, entry: Entry, run: str) -> Refused:
+def explained(error: Refused, entry: Entry, run: str, settings: Settings) -> Refused:
     """A refusal to start, as whoever gave the command has to understand it."""
     if error.code is not Code.CONFIG_MISMATCH:
         return error
     ways = "use --new to begin another run, or bring the file back to what it was"
     if "pinned" in error.message:
-        ways = f"dagbok amend {short(run)} --import {entry.file} binds the run to the file as it is now; or {ways}"
+        amend = advised(settings, "amend", short(run), f"--import {as_argument(entry.file)}")
+        ways = f"{amend} binds the run to the file as it is now; or {ways}"
     return Refused(
         error.code, f"{error.message}: the file is not what it was when the unfinished run began", advice=ways
     )

@@ -13,6 +13,7 @@ from cyclopts.validators import Number
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
+from dagbok.events.extras import install
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.settings import Settings
 
@@ -80,6 +81,4 @@ def with_kafka(module: str) -> ModuleType:
         missing = (error.name or "").partition(".")[0]
         if missing not in EXTRA:
             raise
-        raise InvalidInput(
-            f"{missing} is not installed", code=Code.USAGE, advice="pip install 'dagbok[kafka]'"
-        ) from error
+        raise InvalidInput(f"{missing} is not installed", code=Code.USAGE, advice=install("kafka")) from error

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
+from dagbok.agents.kafka.pool_names import check_pool
 from dagbok.cli import say
+from dagbok.cli.advised import advised
 from dagbok.cli.asking import decide
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.ownership import who_goes_on
@@ -15,7 +17,16 @@ from dagbok.cli.text import short
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
-from dagbok.events.run.commands import CancelRun, CancelTask, PauseRun, ResolveBlock, ResumeRun, RetryTask, RunCommand
+from dagbok.events.run.commands import (
+    CancelRun,
+    CancelTask,
+    PauseRun,
+    ResolveBlock,
+    ResumeRun,
+    RetryTask,
+    RunCommand,
+    SupersedeTask,
+)
 from dagbok.projections.views.graph.rows import RunRow
 from dagbok.sending import client_command
 from dagbok.settings import Settings
@@ -89,21 +100,24 @@ def send_command(
     return 0
 
 
-def accepted(answer: Answer, run: str) -> Answer:
+def accepted(answer: Answer, run: str, settings: Settings) -> Answer:
     """The answer, unless it is a refusal: then raise it, with advice for a person at a terminal."""
     if answer.accepted:
         return answer
     code = Code(answer.code or Code.INTERNAL_ERROR)
     advice = answer.advice or code.meaning.advice
     if advice == code.meaning.advice and code in FOR_PEOPLE:
-        advice = FOR_PEOPLE[code].format(run=short(run))
+        show, retry, another = (
+            advised(settings, *words)
+            for words in (("show", short(run)), ("retry", short(run), "TASK"), ("run", "FILE"))
+        )
+        advice = FOR_PEOPLE[code].format(show=show, retry=retry, another=another)
     raise Refused(code, answer.reason, advice=advice)
 
 
 FOR_PEOPLE = {
-    Code.VERSION_CONFLICT: "see dagbok show {run}: it is no longer, or not yet, as this command needs it",
-    Code.RUN_CLOSED: "see dagbok show {run}; a failed task runs again by dagbok retry {run} TASK, and another run "
-    "begins by dagbok run FILE",
+    Code.VERSION_CONFLICT: "see {show}: it is no longer, or not yet, as this command needs it",
+    Code.RUN_CLOSED: "see {show}; a failed task runs again by {retry}, and another run begins by {another}",
 }
 """Instead of what programs are advised to do."""
 
@@ -112,5 +126,7 @@ async def _send(settings: Settings, name: str, make: Make) -> tuple[RunRow, Answ
     async with reading(settings) as found:
         run = found.find_run(name)
         command = make(found, run)
+    if settings.kafka is not None and isinstance(command, SupersedeTask):
+        check_pool(settings.kafka.prefix, command.replacement.pool)
     envelope = client_command(run.run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
-    return run, accepted(await decide(settings, envelope), run.run)
+    return run, accepted(await decide(settings, envelope), run.run, settings)

@@ -10,12 +10,13 @@ import msgspec
 
 from dagbok.agents.hosting.presence import look_at_owner
 from dagbok.cli import say
+from dagbok.cli.advised import advised
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.quiet import quiet_logs
-from dagbok.cli.reading import reading
+from dagbok.cli.reading import Reading, reading
 from dagbok.cli.text import clean, columns, moment, plural
 from dagbok.events.codes import Code
-from dagbok.events.errors import InvalidInput
+from dagbok.events.errors import InvalidInput, Refused
 from dagbok.projections.dead_letters import bytes_of, get_dead_letter, list_dead_letters, redrive
 from dagbok.projections.views.dead_letters import DeadLetterRow
 from dagbok.settings import Settings
@@ -55,7 +56,7 @@ def show_letter(name: str, place: Place | None, output: Output | None) -> int:
     """Print one, with its bytes."""
     settings, how = settle(place, output)
     quiet_logs(settings)
-    letter, data, whole = asyncio.run(_show(settings, parse(name)))
+    letter, data, whole = asyncio.run(_show(settings, parse(name, settings)))
     if how.json:
         say.out_json({**_told(letter), "raw": data, "whole": whole})
         return 0
@@ -71,7 +72,7 @@ def redrive_letter(name: str, place: Place | None, output: Output | None) -> int
     """Append one anew."""
     settings, how = settle(place, output)
     quiet_logs(settings)
-    where, decided_by = asyncio.run(_redrive(settings, parse(name)))
+    where, decided_by = asyncio.run(_redrive(settings, parse(name, settings)))
     if how.json:
         say.out_json({"command": where})
     else:
@@ -79,12 +80,12 @@ def redrive_letter(name: str, place: Place | None, output: Output | None) -> int
     return 0
 
 
-def parse(name: str) -> tuple[int, int]:
+def parse(name: str, settings: Settings) -> tuple[int, int]:
     """Partition and offset of a command, as `ls` prints them. Raises `InvalidInput`."""
     partition, _, offset = name.partition(":")
     if not (name.isascii() and partition.isdecimal() and offset.isdecimal() and len(name) < 40):
         raise InvalidInput(
-            f"{name!r} is no PARTITION:OFFSET of a command", code=Code.USAGE, advice="see dagbok dead-letters ls"
+            f"{name!r} is no PARTITION:OFFSET of a command", code=Code.USAGE, advice=_see(settings)
         )
     return int(partition), int(offset)
 
@@ -92,6 +93,10 @@ def parse(name: str) -> tuple[int, int]:
 def name_of(letter: DeadLetterRow) -> str:
     """Where the command stands in `commands`."""
     return f"{letter.log_partition}:{letter.command_offset}"
+
+
+def _see(settings: Settings) -> str:
+    return f"see {advised(settings, 'dead-letters', 'ls')}"
 
 
 def _told(letter: DeadLetterRow) -> dict[str, object]:
@@ -103,15 +108,22 @@ async def _list(settings: Settings, limit: int) -> Sequence[DeadLetterRow]:
         return await asyncio.to_thread(list_dead_letters, found.tables, limit=limit)
 
 
+async def _letter(found: Reading, place: tuple[int, int]) -> DeadLetterRow:
+    try:
+        return await asyncio.to_thread(get_dead_letter, found.tables, *place)
+    except Refused as error:
+        raise Refused(error.code, error.message, advice=_see(found.settings)) from error
+
+
 async def _show(settings: Settings, place: tuple[int, int]) -> tuple[DeadLetterRow, bytes, bool]:
     async with reading(settings) as found:
-        letter = await asyncio.to_thread(get_dead_letter, found.tables, *place)
+        letter = await _letter(found, place)
         return letter, *await bytes_of(found.log, letter)
 
 
 async def _redrive(settings: Settings, place: tuple[int, int]) -> tuple[str, str]:
     async with reading(settings) as found:
-        letter = await asyncio.to_thread(get_dead_letter, found.tables, *place)
+        letter = await _letter(found, place)
         offset = await redrive(found.log, letter)
         if found.on_kafka:
             return f"{letter.log_partition}:{offset}", ""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +17,7 @@ from dagbok.agents.doctor.finding import Finding
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.scheduler.losses import accept_loss
 from dagbok.cli import say
+from dagbok.cli.advised import advised
 from dagbok.cli.cluster import Cluster, Stores, with_kafka
 from dagbok.cli.exits import Exit
 from dagbok.cli.options import Output, settle
@@ -21,11 +25,15 @@ from dagbok.cli.quiet import quiet_logs
 from dagbok.cli.text import clean, columns
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput, Refused
-from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.log.kafka_settings import PREFIX, KafkaSettings
 from dagbok.events.run.events import CommandsLost
+from dagbok.settings import Settings
 
 WIDTH = 500
-Folder = Annotated[Path | None, Parameter(help="Look at this data folder instead of a cluster.")]
+Folder = Annotated[
+    Path | None,
+    Parameter(help="Look at this data folder; without a broker, at $DAGBOK_DATA or ./dagbok-data if that is there."),
+]
 Pools = Annotated[
     list[str] | None, Parameter(name="--pool", negative="", help='A pool to look at; repeatable. Else "default".')
 ]
@@ -59,7 +67,8 @@ def doctor(
     do; then what stands still in the log: partitions that halt, attempts that
     nobody takes, deadlines that have passed, runs that are paused. Ends with 1
     when something is wrong. On Kafka it folds the whole log, from snapshots
-    where the place of the artifacts is named.
+    where the place of the artifacts is named. Where no broker is named and the
+    data folder of other commands is there, it looks at that.
 
     For example:
       dagbok doctor --kafka broker:9092 --pool default --pool gpu
@@ -71,22 +80,38 @@ def doctor(
     cluster = cluster or Cluster()
     if data is not None and (cluster.kafka or loss is not None):
         raise InvalidInput("--data is about a folder, the rest about Kafka", code=Code.USAGE, advice="give one of them")
-    places = (stores or Stores()).over(settings)
+    settings = (stores or Stores()).over(settings)
     if loss is not None:
-        return _accept(cluster.settings(), loss, f"operator:{settings.user}", places.database, how)
+        return _accept(cluster.settings(), loss, f"operator:{settings.user}", settings.database, how)
     if data is not None:
-        return _tell(_of_folder(data), how)
-    examine = with_kafka("dagbok.agents.kafka.doctor").examine
-    return _tell(asyncio.run(examine(cluster.settings(), pools or ["default"], places.database, places.artifacts)), how)
+        return _tell(_of_folder(replace(settings, data=data.expanduser())), how)
+    if cluster == Cluster() and stores is None and pools is None and _is_folder_meant(settings.data):
+        if not how.json:
+            say.note(f"no broker is named: this is the data folder {settings.data}")
+        return _tell(_of_folder(settings), how)
+    return _tell(_of_cluster(replace(settings, kafka=cluster.settings()), pools or ["default"]), how)
 
 
-def _of_folder(data: Path) -> Sequence[Finding]:
+def _is_folder_meant(data: Path) -> bool:
+    """Nobody has named a broker, and what other commands without options are about is there."""
+    return not os.environ.get(f"{PREFIX}BOOTSTRAP_SERVERS", "").strip() and DataFolder(data).has_log()
+
+
+def _of_folder(settings: Settings) -> Sequence[Finding]:
     from dagbok.agents.hosting.doctor import examine_folder
 
-    folder = DataFolder(data.expanduser())
+    folder = DataFolder(settings.data)
     if not folder.root.is_dir():
         raise Refused(Code.NOT_FOUND, f"the data folder {folder.root} does not exist", advice="check --data")
-    return asyncio.run(examine_folder(folder))
+    return asyncio.run(examine_folder(folder, partial(advised, settings)))
+
+
+def _of_cluster(settings: Settings, pools: Sequence[str]) -> Sequence[Finding]:
+    examine = with_kafka("dagbok.agents.kafka.doctor.examine").examine
+    found: Sequence[Finding] = asyncio.run(
+        examine(settings.kafka, pools, settings.database, settings.artifacts, partial(advised, settings))
+    )
+    return found
 
 
 def _tell(found: Sequence[Finding], how: Output) -> int:

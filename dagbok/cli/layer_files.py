@@ -16,6 +16,7 @@ from dagbok.cli.layer_providers import makers
 from dagbok.cli.options import Output, settle
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
+from dagbok.events.extras import install
 
 DRAWN = {"text": as_text, "mermaid": as_mermaid, "svg": as_svg}
 
@@ -73,7 +74,7 @@ def read_graph(file: Path) -> CompositorConfig:
     except OSError as error:
         said, advice = f"cannot read {file}: {error.strerror or error}", "name a graph config"
     except ModuleNotFoundError:
-        said, advice = f"{file} is YAML, and PyYAML is not installed", "pip install 'dagbok[yaml]', or write JSON"
+        said, advice = f"{file} is YAML, and PyYAML is not installed", f"{install('yaml')}; or write JSON"
     except ValueError as error:
         said, advice = f"{file}: {told(error)}", "mend the file; dagbok layers schema prints its form"
     raise InvalidInput(said, code=Code.USAGE, advice=advice)

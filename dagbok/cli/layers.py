@@ -7,7 +7,34 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter
 
-from dagbok.cli.options import Imports, Output
+from dagbok.cli.options import Output
+
+Imports = Annotated[
+    list[str] | None,
+    Parameter(name="--import", negative="", help="Module or file with layer classes and providers; repeatable."),
+]
+NodeProviders = Annotated[
+    list[str] | None,
+    Parameter(
+        negative="",
+        help='"NODE=VARIABLE": who makes the layer of a node, a provider or class in an imported file; repeatable.',
+    ),
+]
+Providers = Annotated[
+    str | None,
+    Parameter(
+        help="Name of the list in an imported file that the program gives as providers. Else all classes and providers "
+        "with a type id."
+    ),
+]
+OfEnvironment = Annotated[
+    bool,
+    Parameter(
+        negative="",
+        show_default=False,
+        help="Also tell which environment variables the layers need and this process does not have. Needs --import.",
+    ),
+]
 
 
 def add_to(app: App, group: Group) -> None:
@@ -23,9 +50,9 @@ def check(
     /,
     *,
     imports: Imports = None,
-    node_provider: Annotated[list[str] | None, Parameter(negative="")] = None,
-    providers: str | None = None,
-    settings: bool = False,
+    node_provider: NodeProviders = None,
+    providers: Providers = None,
+    settings: OfEnvironment = False,
     output: Output | None = None,
 ) -> int:
     """Check a graph config, and tell all that is wrong with it.
@@ -41,15 +68,6 @@ def check(
     ----------
     file
         Graph config, JSON or YAML (.yaml, .yml).
-    node_provider
-        "NODE=VARIABLE": who makes the layer of a node, a provider or class
-        in an imported file; repeatable.
-    providers
-        Name of the list in an imported file that the program gives as
-        providers. Else all classes and providers with a type id.
-    settings
-        Also tell which environment variables the layers need and
-        this process does not have. Needs --import.
     """
     from dagbok.cli.layer_files import check_file
 

@@ -80,7 +80,7 @@ async def hold_run_to(settings: Settings, run: str, wanted: Limits) -> list[str]
 
     async def send(command: SetLimits) -> None:
         envelope = client_command(run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
-        accepted(await decide(settings, envelope), run)
+        accepted(await decide(settings, envelope), run, settings)
 
     return higher(await hold_to(wanted, now, send), wanted)
 

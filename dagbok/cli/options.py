@@ -45,6 +45,24 @@ class Place:
     """With --kafka: the tables, postgresql://USER@HOST:PORT/DATABASE. Else $DAGBOK_DATABASE."""
 
 
+UNSEEN = Parameter(group=PLACE, show=False)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class FolderPlace(Place):
+    """Which data folder, for a command that is about a whole one. Its help has no other option; the others are taken so
+    that the refusal can say what is meant."""
+
+    data: Annotated[Path | None, Parameter(group=PLACE)] = None
+    """Data folder. Else $DAGBOK_DATA, else ./dagbok-data."""
+    tenant: Annotated[str | None, UNSEEN] = None
+    project: Annotated[str | None, UNSEEN] = None
+    kafka: Annotated[str | None, UNSEEN] = None
+    artifacts: Annotated[str | None, UNSEEN] = None
+    database: Annotated[str | None, UNSEEN] = None
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class AsOf:
@@ -74,6 +92,10 @@ class Output:
 def settle(place: Place | None, output: Output | None) -> tuple[Settings, Output]:
     """Options first, then variables, then defaults; the data folder is absolute. Raises `InvalidInput`."""
     place, output = place or Place(), output or Output()
+    for option, value in (("--artifacts", place.artifacts), ("--database", place.database)):
+        if value is not None and place.kafka is None:
+            told = f"{option} is about a log on Kafka, and none is named: a data folder has its own"
+            raise InvalidInput(told, code=Code.USAGE, advice=f"add --kafka HOST:PORT, or leave {option} out")
     found = Settings.from_environment()
     settings = Settings(
         data=(place.data or found.data).expanduser().absolute(),

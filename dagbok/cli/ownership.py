@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.presence import OwnerSeen, look_at_owner
+from dagbok.cli.advised import advised
 from dagbok.settings import Settings
 
 
@@ -20,7 +21,8 @@ def who_goes_on(settings: Settings) -> Sequence[str]:
         return []
     seen = owner_of(settings)
     if seen.state == "none":
-        return [f"{seen}: nothing goes on; dagbok up --import FILE goes on with all runs, dagbok run FILE with its own"]
+        everything, its_own = advised(settings, "up", "--import FILE"), advised(settings, "run", "FILE")
+        return [f"{seen}: nothing goes on; {everything} goes on with all runs, {its_own} with its own"]
     if seen.state == "silent":
         return [f"{seen}; nothing is decided until it goes on (kill -CONT {seen.pid}) or ends, and nothing is lost"]
     return []

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dagbok.cli import say
+from dagbok.cli.advised import advised
 from dagbok.cli.text import counts, duration, short
 from dagbok.results import Unserved
+from dagbok.settings import Settings
 
 LIVE_EVERY_S = 0.1
 PLAIN_EVERY_S = 2.0
@@ -65,8 +67,11 @@ class Standing:
 class Meter:
     """Looks at a run. The rate counts what was verified since this object was made."""
 
-    def __init__(self, run: str, now: Now, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, run: str, now: Now, settings: Settings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._run, self._now, self._clock = run, now, clock
+        self._resume = advised(settings, "resume", short(run))
         self._begun, self._verified = clock(), now.counts().get("verified", 0)
 
     def look(self) -> Standing:
@@ -91,7 +96,7 @@ class Meter:
         if trouble := self._now.trouble():
             return trouble, ""
         if status == "paused":
-            return f"to go on: dagbok resume {short(self._run)}", ""
+            return f"to go on: {self._resume}", ""
         unserved = self._now.unserved()
         return ("no process serves " + ", ".join(map(str, unserved[:3])), self._now.remedy()) if unserved else ("", "")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.cli import say
+from dagbok.cli.advised import advised
 from dagbok.cli.places import database_url, no_folder
 from dagbok.cli.text import short
 from dagbok.cli.wiring import open_kafka_log, open_log
@@ -43,8 +44,17 @@ class Reading:
     more: Callable[[], Awaitable[None]]
     tables: Tables
     queries: Queries
-    tenant: str
-    project: str
+    settings: Settings
+
+    @property
+    def tenant(self) -> str:
+        """Whose runs are seen."""
+        return self.settings.tenant
+
+    @property
+    def project(self) -> str:
+        """Of which of the tenant's projects."""
+        return self.settings.project
 
     def find_run(self, name: str) -> RunRow:
         """The run of an id, of its first digits, or the newest one (`last`).
@@ -56,7 +66,7 @@ class Reading:
             if not newest:
                 raise self._missing("no run yet")
             return newest[0]
-        _check_name("RUN", name)
+        _check_name("RUN", name, self.settings)
         exact = self.queries.get_run(self.tenant, self.project, name)
         if exact is not None:
             return exact
@@ -70,25 +80,25 @@ class Reading:
 
     def find_task(self, run: RunRow, name: str) -> TaskRow:
         """The task of an id or of its first characters. Raises like `find_run`."""
-        _check_name("TASK", name)
+        _check_name("TASK", name, self.settings)
         exact = self.queries.get_task(self.tenant, self.project, run.run, name)
         if exact is not None:
             return exact
         tasks = self.queries.list_tasks(self.tenant, self.project, run.run)
         found = [row for row in tasks if row.task.startswith(name)]
         if not found:
-            raise Refused(
-                Code.NOT_FOUND, f"run {run.run} has no task {name}", advice=f"see dagbok show {short(run.run)} --all"
-            )
+            see = f"see {advised(self.settings, 'show', short(run.run), '--all')}"
+            raise Refused(Code.NOT_FOUND, f"run {run.run} has no task {name}", advice=see)
         if len(found) > 1:
             raise _ambiguous("tasks", name, [row.task for row in found])
         return found[0]
 
     def _missing(self, what: str) -> Refused:
+        place = "--kafka" if self.on_kafka else "--data"
         return Refused(
             Code.NOT_FOUND,
             f"there is {what} of {self.tenant}/{self.project} in {self.where}",
-            advice=f"see dagbok ls; check {'--kafka' if self.on_kafka else '--data'}, --tenant and --project",
+            advice=f"see {advised(self.settings, 'ls')}; check {place}, --tenant and --project",
         )
 
 
@@ -126,7 +136,7 @@ async def _reading_kafka(settings: Settings, kafka: KafkaSettings) -> AsyncItera
         try:
             folder, where = DataFolder(settings.data), f"the log at {kafka.bootstrap_servers}"
             queries = Queries(tables)
-            yield Reading(where, True, folder, log, more, tables, queries, settings.tenant, settings.project)
+            yield Reading(where, True, folder, log, more, tables, queries, settings)
         finally:
             tables.close()
     finally:
@@ -150,19 +160,18 @@ async def _reading_folder(settings: Settings) -> AsyncIterator[Reading]:
                 await log.wait(EVENTS, 0, projector.position.next_offset)
                 await projector.catch_up()
 
-            yield Reading(where, False, folder, log, more, tables, queries, settings.tenant, settings.project)
+            yield Reading(where, False, folder, log, more, tables, queries, settings)
         finally:
             tables.close()
     finally:
         await log.close()
 
 
-def _check_name(which: str, name: str) -> None:
+def _check_name(which: str, name: str, settings: Settings) -> None:
     """Every id begins with nothing: an empty variable of a shell must not mean the only run there is."""
     if not name:
-        raise InvalidInput(
-            f"{which} is empty", code=Code.USAGE, advice="name it; dagbok ls and dagbok show have the ids"
-        )
+        runs, tasks = advised(settings, "ls"), advised(settings, "show")
+        raise InvalidInput(f"{which} is empty", code=Code.USAGE, advice=f"name it; {runs} and {tasks} have the ids")
 
 
 def _ambiguous(what: str, name: str, found: list[str]) -> InvalidInput:

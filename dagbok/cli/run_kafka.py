@@ -46,7 +46,7 @@ class KafkaSession(Session):
                 say.note(f"{'going on with' if resumed else 'started'} run {run}")
                 await self._say_higher(dagbok, run)
             try:
-                with shown(Meter(run, _Now(dagbok, run, self.settings)), quiet=self.quiet):
+                with shown(Meter(run, _Now(dagbok, run, self.settings), self.settings), quiet=self.quiet):
                     result = await dagbok.wait(run, **self.whose)
             except asyncio.CancelledError:
                 say.note("handing back what runs; once more to quit at once")
@@ -90,9 +90,9 @@ async def begin(
             continue
         starting = dagbok.start(entry.tasks, key=key, limits=limits, tenant=settings.tenant, project=settings.project)
         try:
-            return await with_a_word(starting), status is not None
+            return await with_a_word(starting, settings), status is not None
         except Refused as error:
-            raise explained(error, entry, run) from error
+            raise explained(error, entry, run, settings) from error
     raise AssertionError("count() has no end")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from dagbok.client import Dagbok
 from dagbok.events.budgets import Limits
 from dagbok.events.errors import Refused
 from dagbok.events.ids import run_id
+from dagbok.events.near import did_you_mean
 from dagbok.events.when import When
 from dagbok.results import Unserved
 from dagbok.settings import Settings
@@ -67,7 +67,7 @@ class Session:
                 if not dagbok.host.owns:
                     say.note(f"{dagbok.host.owner_seen()}: working with it")
             try:
-                with shown(Meter(run, _Now(dagbok, run, self)), quiet=self.quiet):
+                with shown(Meter(run, _Now(dagbok, run, self), self.settings), quiet=self.quiet):
                     result = await dagbok.wait(run, **self.whose)
             except asyncio.CancelledError:
                 say.note("handing back what runs; once more to quit at once")
@@ -89,7 +89,7 @@ class Session:
             return await dagbok.start(self.entry.tasks, key=key, limits=self.limits, **self.whose)
         except Refused as error:
             whose = self.settings
-            raise explained(error, self.entry, run_id(whose.tenant, whose.project, key)) from error
+            raise explained(error, self.entry, run_id(whose.tenant, whose.project, key), whose) from error
 
     async def _say_higher(self, dagbok: Dagbok, run: str) -> None:
         """A run that goes on may have been given more than the command says now."""
@@ -102,8 +102,7 @@ class Session:
         to see it."""
         known = {value.key for module in self.modules for value in vars(module).values() if isinstance(value, Worker)}
         for key in sorted({task.worker for task in self.entry.tasks if task.pool is None} - known):
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(key, sorted(known))
             say.note(f"no worker {key!r} in FILE or --import: its task waits for a process that has it{hint}")
 
     @property
@@ -131,7 +130,7 @@ class _Now:
         pools = [each.name for each in self.unserved() if each.kind == "pool"]
         if pools != self._remedy[0]:  # files are looked for: once, not with every look
             mine, file = pool_of(self._session.entry.file), self._session.entry.file
-            self._remedy = pools, how_to_serve(pools, self._session.settings.data, [mine], known=[file])
+            self._remedy = pools, how_to_serve(pools, self._session.settings, [mine], known=[file])
         return self._remedy[1]
 
     def trouble(self) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from dagbok.agents.hosting.presence import look_at_owner
 from dagbok.cli import say
+from dagbok.cli.advised import advised
 from dagbok.cli.budget import raising
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.ownership import owner_of, who_goes_on
@@ -26,6 +27,7 @@ from dagbok.settings import Settings
 
 NAMED = 10
 TRACED = 3
+NOTE = "--note '…'"
 GOING_ON: tuple[RunStatus, ...] = ("running",)
 """In these a run goes on by itself, if somebody decides."""
 
@@ -80,19 +82,24 @@ def print_run(found: Reading, run: RunRow, *, whole: bool = False, timed: bool =
 
 def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]:
     """The commands that let the run go on, and those that say why a task failed."""
-    name = short(run.run)
-    lines = [f"paused; to go on: dagbok resume {name}"] if run.status == "paused" else []
-    lines += budget_advice(found, run)
+
+    def how(command: str, *words: str) -> str:
+        return advised(settings, command, short(run.run), *words)
+
+    lines = [f"paused; to go on: {how('resume')}"] if run.status == "paused" else []
+    lines += budget_advice(found, run, settings)
     if run.blocked:
-        lines += [f"to go on: dagbok resolve {name} {short(task)} --note '…'" for task in _tasks(found, run, "blocked")]
+        lines += [f"to go on: {how('resolve', short(task), NOTE)}" for task in _tasks(found, run, "blocked")]
     if run.failed:
         failed = _tasks(found, run, "failed")
-        lines += [f"traceback: dagbok show {name} --task {short(task)}" for task in failed[:TRACED]]
-        lines += [f"to try again: dagbok retry {name} {short(task)}" for task in failed[:TRACED]]
+        lines += [f"traceback: {how('show', '--task', short(task))}" for task in failed[:TRACED]]
+        lines += [f"to try again: {how('retry', short(task))}" for task in failed[:TRACED]]
+    if run.blocked or run.failed:
+        lines.append(f"to put another task in the place of one: {how('supersede', 'TASK', 'FILE')}")
     if run.status in GOING_ON:
         lines += who_goes_on(settings)
         pools = found.queries.pools(found.tenant, found.project, run.run)
-        lines += nobody_serves(unserved_pools(found, run), settings.data, pools)
+        lines += nobody_serves(unserved_pools(found, run), settings, pools)
     return lines
 
 
@@ -106,12 +113,12 @@ def _by_id(trees: Sequence[TaskTree]) -> Mapping[str, TaskRow]:
     return found
 
 
-def budget_advice(found: Reading, run: RunRow) -> Sequence[str]:
+def budget_advice(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]:
     """The commands that raise the budget that has run out; nothing when none has."""
     if run.code != Code.BUDGET_EXHAUSTED:
         return ()
-    how = f"dagbok limits {short(run.run)} shows what the run may use, and raises it by NAME=NUMBER"
-    return (*raising(run, _unaffordable(found, run)), how)
+    how = f"{advised(settings, 'limits', short(run.run))} shows what the run may use, and raises it by NAME=NUMBER"
+    return (*raising(settings, run, _unaffordable(found, run)), how)
 
 
 def _unaffordable(found: Reading, run: RunRow) -> TaskRow | None:

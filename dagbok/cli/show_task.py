@@ -11,6 +11,7 @@ import msgspec
 from dagbok.cli import say
 from dagbok.cli.options import Output, Place, settle
 from dagbok.cli.reading import Reading, reading
+from dagbok.cli.skipped import why_skipped
 from dagbok.cli.text import clean, duration, moment, short
 from dagbok.cli.unserved import AT_WORK, nobody_serves, unserved_pools
 from dagbok.cli.waits import waits_in
@@ -33,13 +34,15 @@ async def _show(settings: Settings, name: str, task: str, as_json: bool) -> None
         row = found.find_task(run, task)
         attempts = found.queries.attempts(found.tenant, found.project, run.run, row.task)
         failures = _failures(found, run, row.task)
+        skipped = why_skipped(found, run, row)
         waits = waits_in(found, run, partial(found.queries.get_task, found.tenant, found.project, run.run))(row)
         idle = [row.pool] if row.status in AT_WORK and row.pool in unserved_pools(found, run) else []
-        how = nobody_serves(idle, settings.data, found.queries.pools(found.tenant, found.project, run.run))
+        how = nobody_serves(idle, settings, found.queries.pools(found.tenant, found.project, run.run))
     if as_json:
         say.out_json({"task": row, "attempts": attempts, "failures": failures})
         return
-    for line in _lines(run, row, attempts, {failed.epoch: failed.failure for failed in failures}, waits):
+    why = [*([waits] if waits else []), *skipped]
+    for line in _lines(run, row, attempts, {failed.epoch: failed.failure for failed in failures}, why):
         say.out(line)
     for line in how:
         say.out(line)
@@ -55,28 +58,37 @@ def _failures(found: Reading, run: RunRow, task: str) -> list[AttemptFailed]:
 
 
 def _lines(
-    run: RunRow, task: TaskRow, attempts: Sequence[AttemptRow], failures: Mapping[int, Failure], waits: str
+    run: RunRow, task: TaskRow, attempts: Sequence[AttemptRow], failures: Mapping[int, Failure], why: Sequence[str]
 ) -> Iterator[str]:
     yield f"task {task.task}  {task.status}  of run {short(run.run)}"
     yield f"goal: {clean(task.goal, 1_000)}"
     yield f"worker {clean(task.worker)}, verifier {clean(task.verifier)}, pool {clean(task.pool)}"
-    if waits:
-        yield waits
+    yield from why
     if task.superseded_by is not None:
         yield f"in its place: {task.superseded_by}"
+    number = 0
     for attempt in attempts:
+        number += attempt.kind == "work"
         yield ""
-        yield _attempt(attempt)
+        yield _attempt(attempt, number)
         if (failure := failures.get(attempt.epoch)) is not None:
             yield from _raised(failure)
 
 
-def _attempt(attempt: AttemptRow) -> str:
-    parts = [f"{attempt.epoch}: {'work' if attempt.kind == 'work' else 'review'}", attempt.status]
+def _attempt(attempt: AttemptRow, number: int) -> str:
+    """`attempt 2: work  failed …`, `attempt 2: review by check  verdict pass …`. A review has the number of the attempt
+    that it judges."""
+    if attempt.kind == "work":
+        parts = [f"attempt {number}: work", attempt.status]
+    else:
+        judged = attempt.status == "succeeded" and attempt.outcome is not None
+        parts = [f"attempt {number}: review by {clean(attempt.handler)}"]
+        parts.append(f"verdict {attempt.outcome}" if judged else attempt.status)
     parts.append(moment(attempt.opened_ms))
     if attempt.started_ms is not None and attempt.closed_ms is not None:
         parts.append(duration(attempt.closed_ms - attempt.started_ms))
-    why = ": ".join(part for part in (attempt.outcome, attempt.code, attempt.message) if part)
+    outcome = attempt.outcome if attempt.kind == "work" else None
+    why = ": ".join(part for part in (outcome, attempt.code, attempt.message) if part)
     return "  ".join([*parts, clean(why, 300)]).rstrip()
 
 

@@ -66,7 +66,7 @@ def submit_file(
         say.out_json({"run": run, "resumed": known})
     else:
         say.out(run)
-        for line in (*notes, *who_goes_on(settings), *note_of(pool_of(file), settings.data, file=file)):
+        for line in (*notes, *who_goes_on(settings), *note_of(pool_of(file), settings, file=file)):
             say.note(line)
     return 0
 
@@ -80,7 +80,7 @@ async def _submit(
     envelope = client_command(run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
     answer = await decide_once(DataFolder(settings.data), envelope)
     try:
-        accepted(answer, run)
+        accepted(answer, run, settings)
     except Refused as error:
-        raise explained(error, entry, run) from error
+        raise explained(error, entry, run, settings) from error
     return run, known, [] if limits is None else await hold_run_to(settings, run, limits)

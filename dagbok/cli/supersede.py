@@ -14,6 +14,7 @@ from dagbok.cli.entry import call_main
 from dagbok.cli.module_file import broken, load_file, pool_of
 from dagbok.cli.options import Output, Place
 from dagbok.cli.reading import Reading
+from dagbok.cli.run_kafka import POOL
 from dagbok.cli.unserved import note_of
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
@@ -37,26 +38,27 @@ def supersede_task(
     output: Output | None,
 ) -> int:
     """Send `SupersedeTask`. A replacement from JSON goes to the pool of the old task, one from a Python file to that of
-    the file, unless it names one: where nobody serves that, it is said. Raises `InvalidInput` when there is not exactly
-    one replacement."""
+    the file (on Kafka to `default`), unless it names one: where nobody serves that, it is said. Raises `InvalidInput`
+    when there is not exactly one replacement, and on Kafka for a pool that nobody can serve."""
     if (file is None) == (json is None):
         raise InvalidInput("name either a FILE or --spec", code=Code.USAGE, advice="see dagbok supersede --help")
     if file is not None and file.suffix != ".json":
-        replacement, pool = _of_python(file, options), pool_of(file)
+        replacement, python = _of_python(file, options), file
     else:
-        replacement, pool = _of_json(file, json), None
+        replacement, python = _of_json(file, json), None
 
     id = replacement.id or secrets.token_hex(16)
     goes_to: list[str] = []
 
     def make(found: Reading, run: RunRow) -> RunCommand:
         old = found.find_task(run, task)
-        spec = encode_spec(replacement, derived_id=id, pool=pool or old.pool)
+        pool = old.pool if python is None else POOL if found.on_kafka else pool_of(python)
+        spec = encode_spec(replacement, derived_id=id, pool=pool)
         goes_to[:] = [spec.pool, *found.queries.pools(found.tenant, found.project, run.run)]
         return SupersedeTask(old.task, spec, revision)
 
     def notes(settings: Settings) -> Sequence[str]:
-        return [] if settings.kafka is not None else note_of(goes_to[0], settings.data, goes_to, file=file)
+        return [] if settings.kafka is not None else note_of(goes_to[0], settings, goes_to, file=file)
 
     done = f"superseded task {task} by {id}"
     return send_command(name, make, done, place, output, goes_on=True, told={"replacement": id}, notes=notes)

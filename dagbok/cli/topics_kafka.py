@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dagbok.agents.kafka.pool_names import check_pool
 from dagbok.cli import say
-from dagbok.cli.cluster import Cluster
+from dagbok.cli.cluster import Cluster, with_kafka
 from dagbok.cli.exits import Exit
 from dagbok.cli.options import Output, settle
 from dagbok.cli.quiet import quiet_logs
@@ -22,8 +23,8 @@ from dagbok.events.log.kafka_settings import KafkaSettings
 if TYPE_CHECKING:
     from types import ModuleType
 
-NAME = re.compile(r"[A-Za-z0-9._-]{1,150}")
-"""What Kafka takes in names of topics, with room for what stands before and behind it."""
+PREFIX = re.compile(r"[A-Za-z0-9._-]{1,150}")
+"""What Kafka takes in names of topics, with room for what stands behind it."""
 
 
 def create_topics(
@@ -32,7 +33,7 @@ def create_topics(
     """Create what is missing and say what that was."""
     settings, how = _settled(cluster, output)
     kafka = _kafka_topics()
-    topics = kafka.declared(settings.prefix, partitions, replication, _pools(pools, kafka))
+    topics = kafka.declared(settings.prefix, partitions, replication, _pools(settings.prefix, pools, kafka))
     made = asyncio.run(kafka.create(settings, topics, replication))
     if how.json:
         say.out_json({"created": list(made), "there": [topic.name for topic in topics if topic.name not in made]})
@@ -49,7 +50,7 @@ def check_topics(
     """Say what differs; status 1 when something does."""
     settings, how = _settled(cluster, output)
     kafka = _kafka_topics()
-    topics = kafka.declared(settings.prefix, partitions, replication, _pools(pools, kafka))
+    topics = kafka.declared(settings.prefix, partitions, replication, _pools(settings.prefix, pools, kafka))
     findings = asyncio.run(kafka.check(settings, topics))
     if how.json:
         say.out_json([msgspec.to_builtins(finding) for finding in findings])
@@ -57,17 +58,17 @@ def check_topics(
         rows = [[finding.topic, finding.what, finding.found, finding.wanted] for finding in findings]
         for line in columns([["TOPIC", "WHAT", "FOUND", "WANTED"], *rows]):
             say.out(line)
-        say.note(_advice({finding.what for finding in findings}, kafka))
+        say.note(_advice({finding.what for finding in findings}, kafka, settings))
     else:
         say.note(f"{plural(len(topics), 'topic')} as they have to be")
     return Exit.FAILED if findings else Exit.SUCCEEDED
 
 
-def _advice(what: set[str], kafka: ModuleType) -> str:
+def _advice(what: set[str], kafka: ModuleType, settings: KafkaSettings) -> str:
     if "partitions" in what:
         return f"partitions: {kafka.MIGRATE}"
     if what == {"topic"}:
-        return "create them: dagbok topics create"
+        return f"create them: {with_kafka('dagbok.events.log.kafka_errors').topics_command(settings, 'create')}"
     return "change the settings with the tools of your cluster (kafka-configs), then check again"
 
 
@@ -75,30 +76,22 @@ def _settled(cluster: Cluster, output: Output | None) -> tuple[KafkaSettings, Ou
     settings, how = settle(None, output)
     quiet_logs(settings)
     kafka = cluster.settings()
-    _check_name("prefix", kafka.prefix)
+    _check_prefix(kafka.prefix)
     return kafka, how
 
 
-def _pools(pools: Sequence[str] | None, kafka: ModuleType) -> Sequence[str]:
+def _pools(prefix: str, pools: Sequence[str] | None, kafka: ModuleType) -> Sequence[str]:
     found: Sequence[str] = pools or kafka.POOLS
     for pool in found:
-        _check_name("pool", pool)
+        check_pool(prefix, pool, Code.USAGE)
     return found
 
 
-def _check_name(what: str, value: str) -> None:
-    if NAME.fullmatch(value) is None:
-        told = f"{what} {value[:140]!r} is not 1 to 150 of the characters A-Z a-z 0-9 . _ -"
+def _check_prefix(prefix: str) -> None:
+    if PREFIX.fullmatch(prefix) is None:
+        told = f"prefix {prefix[:140]!r} is not 1 to 150 of the characters A-Z a-z 0-9 . _ -"
         raise InvalidInput(told, code=Code.USAGE, advice="Kafka takes no others in the name of a topic")
 
 
 def _kafka_topics() -> ModuleType:
-    try:
-        from dagbok.events.log import kafka_topics
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "aiokafka":
-            raise
-        raise InvalidInput(
-            "aiokafka is not installed", code=Code.USAGE, advice="pip install 'dagbok[kafka]'"
-        ) from error
-    return kafka_topics
+    return with_kafka("dagbok.events.log.kafka_topics")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import glob
-import os
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,11 +11,13 @@ from typing import Final
 
 from dagbok.agents.hosting.folder import DataFolder
 from dagbok.agents.hosting.serving import served_pools
+from dagbok.cli.advised import advised, as_argument
 from dagbok.cli.module_file import pool_of
 from dagbok.cli.reading import Reading
 from dagbok.cli.text import clean
 from dagbok.projections.task_graph.state import TaskStatus
 from dagbok.projections.views.graph.rows import RunRow
+from dagbok.settings import Settings
 
 AT_WORK: Final[tuple[TaskStatus, ...]] = ("ready", "running", "verifying", "backoff")
 MOST_FILES: Final = 200
@@ -37,15 +37,17 @@ def unserved_pools(found: Reading, run: RunRow) -> frozenset[str]:
     return frozenset(found.queries.pools(found.tenant, found.project, run.run, AT_WORK)) - served
 
 
-def note_of(pool: str, data: Path, beside: Iterable[str] = (), *, file: Path | None = None) -> Sequence[str]:
+def note_of(
+    pool: str, settings: Settings, beside: Iterable[str] = (), *, file: Path | None = None
+) -> Sequence[str]:
     """What to say to who sends a task to a pool: nothing where somebody serves it. `file`: that may be the pool's."""
-    served = served_pools(DataFolder(data))
+    served = served_pools(DataFolder(settings.data))
     idle = [] if served is None or pool in served else [pool]
-    return nobody_serves(idle, data, beside, known=[file] if file is not None else [])
+    return nobody_serves(idle, settings, beside, known=[file] if file is not None else [])
 
 
 def nobody_serves(
-    pools: Iterable[str], data: Path, beside: Iterable[str] = (), *, known: Iterable[Path] = ()
+    pools: Iterable[str], settings: Settings, beside: Iterable[str] = (), *, known: Iterable[Path] = ()
 ) -> Sequence[str]:
     """What to say of these pools, with the command that serves them: one line, or none without a pool. `beside`: the
     other pools of the run, whose files may have verifiers that their tasks need; `known`: files that may be theirs."""
@@ -54,19 +56,21 @@ def nobody_serves(
         return []
     named = [clean(pool) for pool in pools[:NAMED]]
     more = f" and {len(pools) - NAMED} more" if len(pools) > NAMED else ""
-    how = how_to_serve(pools, data, beside, known=known)
+    how = how_to_serve(pools, settings, beside, known=known)
     return [f"nobody serves the pool{'s' if len(pools) > 1 else ''} {', '.join(named)}{more}: {how}"]
 
 
-def how_to_serve(pools: Sequence[str], data: Path, beside: Iterable[str] = (), *, known: Iterable[Path] = ()) -> str:
+def how_to_serve(
+    pools: Sequence[str], settings: Settings, beside: Iterable[str] = (), *, known: Iterable[Path] = ()
+) -> str:
     """`dagbok up --import flow.py`: with the files of the pools where they are found, or what is known of them."""
-    search = _Search(data, known)
+    search = _Search(settings.data, known)
     files = [search.file(pool) or _likely(pool) for pool in pools]
     if not any(files):
         return "start the program that serves it" if len(pools) == 1 else "start the programs that serve them"
     files += [search.file(pool) for pool in sorted(set(beside) - set(pools))]
     named = dict.fromkeys(file for file in files if file)
-    return " ".join(["dagbok up", *[f"--import {file}" for file in named]])
+    return advised(settings, "up", *[f"--import {file}" for file in named])
 
 
 class _Search:
@@ -80,8 +84,7 @@ class _Search:
         match = _OF_FILE.fullmatch(pool)
         for path in self._candidates(match["stem"]) if match is not None else ():
             if pool_of(path) == pool:
-                near = os.path.relpath(path)
-                return shlex.quote(str(path.absolute()) if near.startswith("..") else near)
+                return as_argument(path)
         return ""
 
     def _candidates(self, stem: str) -> Iterable[Path]:

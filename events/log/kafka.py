@@ -15,7 +15,7 @@ from dagbok.events.log.checks import TOPICS, check_limit, check_place, check_rec
 from dagbok.events.log.kafka_admin import administrator
 from dagbok.events.log.kafka_calls import Calls
 from dagbok.events.log.kafka_client import Place, place
-from dagbok.events.log.kafka_errors import CREATE
+from dagbok.events.log.kafka_errors import topics_command
 from dagbok.events.log.kafka_producers import Producers
 from dagbok.events.log.kafka_reader import Reader
 from dagbok.events.log.kafka_settings import KafkaSettings
@@ -145,11 +145,12 @@ async def _partitions(settings: KafkaSettings) -> int:
         topics = await admin.topics(names)
     if missing := [name for name in names if name not in topics]:
         told = f"the cluster at {settings.bootstrap_servers} has no topic {' and no '.join(missing)}"
-        raise StorageFailed(told, advice=CREATE)
+        raise StorageFailed(told, advice=f"create the topics: {topics_command(settings, 'create')}")
     commands, events = (topics[name].partitions for name in names)
     if commands != events:
         told = f"{names[0]} has {commands} partitions and {names[1]} has {events}: they must agree"
-        raise StorageFailed(told, advice="see dagbok topics check; a topic that has data cannot be changed")
+        check = topics_command(settings, "check")
+        raise StorageFailed(told, advice=f"see {check}; a topic that has data cannot be changed")
     return commands
 
 

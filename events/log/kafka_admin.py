@@ -38,6 +38,11 @@ class Admin:
         found = answer.to_object()["topics"]
         return {topic["topic"]: _described(topic["partitions"]) for topic in found if _is_there(topic)}
 
+    async def names(self) -> Sequence[str]:
+        """Of all topics that this client may see."""
+        found: Sequence[str] = await self._client.list_topics()
+        return found
+
     async def create(self, name: str, partitions: int, replication: int, configs: Mapping[str, str]) -> bool:
         """Create a topic. False when it is there already."""
         topic = NewTopic(name, partitions, replication, topic_configs=dict(configs))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from aiokafka import errors
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import DagbokError, InvalidInput, LogError, NotAllowed
+from dagbok.events.log.kafka_settings import KafkaSettings, options_of
 
 FAILURES: Final = (errors.KafkaError, OSError, TimeoutError, AssertionError)
 """What aiokafka lets pass. (It asserts where metadata do not have a partition.)"""
@@ -24,6 +26,11 @@ NOT_ALLOWED: Final = (
     errors.UnsupportedSaslMechanismError,
 )
 TOO_LARGE: Final = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
+
+
+def topics_command(settings: KafkaSettings, *words: str) -> str:
+    """`dagbok topics create --kafka broker:9092`: a command on the topics of these settings, to be given here."""
+    return " ".join(["dagbok topics", *words, *options_of(settings, os.environ)])
 
 
 def explain(error: BaseException, place: str) -> DagbokError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -93,6 +94,17 @@ class KafkaSettings(msgspec.Struct, frozen=True, kw_only=True):
             if value is not None
         )
         return f"KafkaSettings({', '.join(told)})"
+
+
+def options_of(settings: KafkaSettings, environment: Mapping[str, str]) -> list[str]:
+    """`--kafka broker:9092 --prefix blue.`: the options of a command that is to reach the same topics, as far as these
+    variables do not name them."""
+    options: list[str] = []
+    if environment.get(f"{PREFIX}BOOTSTRAP_SERVERS", "").strip() != settings.bootstrap_servers:
+        options += ["--kafka", shlex.quote(settings.bootstrap_servers)]
+    if settings.prefix != (environment.get(f"{PREFIX}PREFIX", "").strip() or KafkaSettings().prefix):
+        options += ["--prefix", shlex.quote(settings.prefix)]
+    return options
 
 
 def _wrong(error: msgspec.ValidationError) -> InvalidInput:

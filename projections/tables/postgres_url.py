@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
+from dagbok.events.extras import install
 
 _FORM: Final = "postgresql://user:password@host:5432/database"
 SCHEMA: Final = "dagbok"
@@ -38,7 +39,7 @@ def read_url(url: str, schema: str | None = None) -> tuple[sa.URL, str]:
             f"{schema[:60]!r} names no schema here", code=Code.USAGE, advice="use the characters a-z 0-9 _, at most 48"
         )
     if find_spec("psycopg") is None:
-        raise InvalidInput("psycopg is not installed", code=Code.USAGE, advice='pip install "dagbok[postgres]"')
+        raise InvalidInput("psycopg is not installed", code=Code.USAGE, advice=install("postgres"))
     return address.set(drivername="postgresql+psycopg").difference_update_query([_PARAMETER]), schema
 
 

@@ -9,6 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.conftest import Call, Said
 from tests.cli.programs import LIMIT_S, Program, begin, eventually
 
@@ -133,3 +135,16 @@ def test_it_is_about_one_place_that_is_there(call: Call, tmp_path: Path) -> None
     assert call("doctor", "--data", str(tmp_path / "nothing")).status == 3
     both = call("doctor", "--data", str(tmp_path), "--kafka", "127.0.0.1:1", "--json")
     assert (both.status, json.loads(both.err)["error"]["code"]) == (2, "usage")
+
+
+def test_without_options_it_is_about_the_folder_that_other_commands_are_about(
+    call: Call, three_runs: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DAGBOK_KAFKA_BOOTSTRAP_SERVERS", raising=False)
+    monkeypatch.setenv("DAGBOK_DATA", str(three_runs.data))
+    said = call("doctor")
+    assert said.status == 0
+    assert said.err == f"no broker is named: this is the data folder {three_runs.data}\n"
+    assert found(call("doctor", "--json")).keys() >= {"owner", "pools"}
+    named = call("doctor", "--kafka", "127.0.0.1:1", "--json")
+    assert (named.status, wrong(named)) == (1, {"broker"})

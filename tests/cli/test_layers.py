@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -146,6 +147,28 @@ def test_a_config_in_yaml(call: Call, config: Path) -> None:
     assert call("layers", "graph", str(file)).out == "1. rules (plain.prompt)\n"
     file.write_text("layers: [")
     assert "is no YAML" in call("layers", "graph", str(file)).err
+
+
+BOMB = "layers: []\na: &a [x]\n" + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefgh"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"[" * 5_000, "nested too deeply"),
+        ("layers: [{name: caf\u00e9}]".encode("latin-1"), "can't decode byte 0xe9"),
+        (BOMB.encode(), "more than 100,000 values"),
+        (b"layers: &a [*a]", "more than 100,000 values"),
+        (b"layers: !!int ''", "is no YAML"),
+    ],
+)
+def test_yaml_that_cannot_be_read_is_one_line_that_says_why(call: Call, config: Path, text: bytes, told: str) -> None:
+    file = config.with_suffix(".yaml")
+    file.write_bytes(text)
+    refused = call("layers", "check", str(file))
+    assert (refused.status, refused.out) == (2, "")
+    assert told in refused.err
+    assert len(refused.err.splitlines()) == 1
 
 
 def test_drawings(call: Call, config: Path) -> None:

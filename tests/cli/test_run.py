@@ -62,7 +62,7 @@ def test_a_failed_run_says_what_failed(call: Call, program: Program) -> None:
     said = call(*program.command("--how", "fail", "--quiet"))
     assert said.status == 1
     assert "failed: part-01 (worker_failed)" in said.out
-    assert said.out.splitlines()[-1].startswith("failed: 4 tasks in ")
+    assert said.out.splitlines()[-1].startswith("failed: 4 tasks (2 verified, 1 failed, 1 not finished) in ")
     assert said.err == ""
 
 

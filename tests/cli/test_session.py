@@ -49,7 +49,7 @@ def test_every_turn_is_shown_and_another_run_goes_on_from_one(call: Call, tmp_pa
 
     at = [call("session", "show", "last", "talk", "--json", "--event", str(event), *data) for event in (1, 99)]
     assert [each.status for each in at] == [3, 3]
-    assert "has put down no session" in at[0].error["message"]
+    assert "has no session" in at[0].error["message"]
     assert "has no event 99" in at[1].error["message"]
     turns = [call("session", "show", "last", "talk", "--json", "--event", str(n), *data) for n in range(2, 20)]
     seen = [each.json["turn"] for each in turns if each.status == 0]
@@ -71,4 +71,4 @@ def test_a_task_whose_worker_puts_nothing_down_has_no_session(call: Call, tmp_pa
     assert call("run", str(program), *data, "--quiet").status == 0
     said = call("session", "show", "last", "talk", *data, "--json")
     assert (said.status, said.error["code"]) == (3, "not_found")
-    assert "has put down no session" in said.error["message"]
+    assert "has no session" in said.error["message"]

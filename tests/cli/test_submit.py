@@ -43,8 +43,9 @@ def test_it_prints_the_id_works_on_nothing_and_says_who_would(call: Call, progra
     assert program.calls() == []
     (run,) = call(*program.look("ls", "--json")).json
     assert said.out == run["run"] + "\n"
-    assert "dagbok up --import FILE" in said.err
-    assert f"nobody serves the pool {pool_of(program.file)}: dagbok up --import {program.file}\n" in said.err
+    assert f"dagbok up --import FILE --data {program.data} goes on" in said.err
+    serve = f"dagbok up --import {program.file} --data {program.data}"
+    assert f"nobody serves the pool {pool_of(program.file)}: {serve}\n" in said.err
     again = call("submit", *program.command("--json")[1:]).json
     assert again == {"run": run["run"], "resumed": True}
 

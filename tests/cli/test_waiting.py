@@ -13,6 +13,7 @@ from dagbok.cli.unserved import how_to_serve, nobody_serves
 from dagbok.events.log.clock import system_ms
 from dagbok.events.run.commands import SupersedeTask
 from dagbok.events.run.values import Limits
+from dagbok.settings import Settings
 from dagbok.testing import act
 from dagbok.testing.make import blocked, candidate, failure, start, task
 from tests.cli.conftest import Call
@@ -120,7 +121,8 @@ def test_a_replacement_from_another_file_says_what_serves_it_and_so_does_everybo
         assert process.wait(timeout=LIMIT_S) == 143
     (task,) = [line for line in beside.splitlines() if line.lstrip("├└─ ").startswith(new[:12])]
     assert task.endswith(f"— nobody serves its pool {pool_of(file)}")
-    assert f"no process serves pool '{pool_of(file)}': dagbok up --import another.py --import adding.py\n" in line
+    both = "dagbok up --import another.py --import adding.py --data data"
+    assert f"no process serves pool '{pool_of(file)}': {both}\n" in line
 
 
 def test_several_roots_say_whose_a_file_is_also_when_one_alone_is_verified(call: Call, program: Program) -> None:
@@ -144,11 +146,11 @@ def test_the_files_of_pools_are_found_where_they_lie(tmp_path: Path, monkeypatch
     for file in files:
         file.touch()
     pools = [pool_of(file) for file in files]
-    data = tmp_path / "data"
+    there = Settings(data=tmp_path / "dagbok-data")
     assert (
-        how_to_serve(pools, data) == f"dagbok up --import 'a flow.py' --import below/parts.py --import {files[2].name}"
+        how_to_serve(pools, there) == f"dagbok up --import 'a flow.py' --import below/parts.py --import {files[2].name}"
     )
-    assert how_to_serve(pools[1:2], data, pools[:1]) == "dagbok up --import below/parts.py --import 'a flow.py'"
+    assert how_to_serve(pools[1:2], there, pools[:1]) == "dagbok up --import below/parts.py --import 'a flow.py'"
 
 
 @pytest.mark.parametrize(
@@ -160,5 +162,8 @@ def test_the_files_of_pools_are_found_where_they_lie(tmp_path: Path, monkeypatch
         (["gpu", "a", "b", "c"], "nobody serves the pools a, b, c and 1 more: start the programs that serve them"),
     ],
 )
-def test_of_a_pool_without_a_file_is_said_what_is_known(tmp_path: Path, pools: list[str], said: str) -> None:
-    assert nobody_serves(pools, tmp_path / "data") == [said]
+def test_of_a_pool_without_a_file_is_said_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pools: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert nobody_serves(pools, Settings(data=tmp_path / "dagbok-data")) == [said]

@@ -171,6 +171,12 @@ def test_hidden_folders_packages_and_environments_are_not_listed(tmp_path: Path)
     assert list_files(tmp_path) == [Path("A.RST"), Path("a/c.md"), Path("b.md")]
 
 
+def test_the_results_of_runs_are_not_listed(tmp_path: Path) -> None:
+    run = "da49b17486319823875b6c17a975e222"
+    write(tmp_path, output__own="", **{f"data__output__{run}__report": "", f"data__{run}__page": ""})
+    assert list_files(tmp_path) == [Path("data", run, "page.md"), Path("output/own.md")]
+
+
 def test_a_file_name_need_not_be_text(tmp_path: Path) -> None:
     name = Path(os.fsdecode(b"caf\xe9 \xcc\x81%.md"))
     assert unpacked(packed(name)) == name

@@ -101,7 +101,7 @@ async def test_a_session_can_be_looked_at_as_of_any_event(tmp_path: Path) -> Non
             assert (found.turns, found.value["lines"][1:]) == (([1], []) if early else ([1, 2], ["small"]))
         forked = await dagbok.fork(run, "talk", event=put_down[1] - 1)
         assert forked.turn == 1
-        with pytest.raises(Refused, match="has put down no session"):
+        with pytest.raises(Refused, match="has no session"):
             await dagbok.session(run, "talk", event=put_down[0] - 1)
         with pytest.raises(Refused, match=f"has no event {len(events) + 1}"):
             await dagbok.session(run, "talk", event=len(events) + 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +15,7 @@ from dagbok.events.errors import InvalidInput
 from dagbok.events.ids import run_id
 from dagbok.events.log import kafka_topics as topics
 from dagbok.events.log.kafka_settings import KafkaSettings
+from dagbok.events.log.kafka_thread import LoopThread
 from dagbok.listing import RunEvent
 from tests.support.hosts import TIMEOUT_S, spec, yes
 
@@ -103,6 +104,22 @@ async def test_a_run_that_was_looked_for_before_is_there_as_soon_as_its_start_wa
             assert none_yet.value.code == Code.NOT_FOUND
             assert await other.start([spec("nobody", id="one")], key=f"run {number}") == run
             assert sum(other.progress(run).values()) == 1
+
+
+async def test_the_status_of_a_run_that_was_looked_at_reads_nothing(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connect(schedule=True), connect(serve=False) as other:
+        run = await other.start([spec("nobody", id="one")])
+        await other.result(run)
+        monkeypatch.setattr(LoopThread, "result", _refused)
+        assert (other.status(run), sum(other.progress(run).values())) == ("running", 1)
+        assert other.unserved(run) == []
+
+
+def _refused(_thread: LoopThread, work: Coroutine[object, object, object]) -> object:
+    work.close()
+    raise AssertionError("the broker was asked")
 
 
 async def test_a_task_reads_what_thousands_of_children_made(connect: Connect) -> None:

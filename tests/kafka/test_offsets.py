@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaConnectionError
 
 from dagbok.agents.kafka.offsets import Offsets
 from dagbok.events.log.kafka_client import place
@@ -29,3 +30,30 @@ async def test_a_question_that_found_no_broker_is_asked_anew_by_the_next_one(mon
         monkeypatch.setattr(AIOKafkaConsumer, name, does)
     assert await offsets.bounds([asked]) == {asked: Bounds(7, 7)}
     await offsets.close()
+
+
+async def test_groups_that_a_fresh_broker_does_not_have_yet_are_waited_for_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    missing = 2
+
+    async def starts(_admin: AIOKafkaAdminClient) -> None:
+        """The broker is there."""
+
+    async def finds(_admin: AIOKafkaAdminClient, group: str) -> dict[object, object]:
+        asked.append(group)
+        if len(asked) <= missing:
+            raise GroupCoordinatorNotAvailableError(group)
+        return {}
+
+    monkeypatch.setattr(AIOKafkaAdminClient, "start", starts)
+    monkeypatch.setattr(AIOKafkaAdminClient, "list_consumer_group_offsets", finds)
+    settings = KafkaSettings(retry_backoff_s=0.001)
+    patient = Offsets(settings, groups_s=30.0)
+    assert await patient.done("g") == {}
+    assert len(asked) == missing + 1
+    asked.clear()
+    with pytest.raises(GroupCoordinatorNotAvailableError):
+        await Offsets(settings).done("g")
+    assert len(asked) == 1

@@ -145,10 +145,10 @@ class RoleSite:
     async def create_topics(self, pools: Sequence[str] = topics.POOLS) -> None:
         await topics.create(self.kafka, topics.declared(self.kafka.prefix, PARTITIONS, pools=pools))
 
-    async def start(self, *arguments: str, **variables: str) -> Role:
-        """`dagbok` with these arguments. `variables` are set beside those of the site."""
+    async def start(self, *arguments: str, program: Sequence[str] = DAGBOK, **variables: str) -> Role:
+        """`dagbok` with these arguments. `variables` are set beside those of the site; `program`: what calls it."""
         process = await asyncio.create_subprocess_exec(
-            *DAGBOK, *arguments, env=self._environment(variables), stderr=asyncio.subprocess.PIPE
+            *program, *arguments, env=self._environment(variables), stderr=asyncio.subprocess.PIPE
         )
         role = Role(arguments[0], process)
         self._roles.append(role)

@@ -73,6 +73,11 @@ async def test_runs_are_listed_shown_and_cancelled(site: RoleSite, server: Syste
     followed = await site.command("events", run, "--follow", "--json", **database)
     assert '"RunCancelled"' in followed.out.splitlines()[-1]
     await site.listed(run, "cancelled", **database)
+    ran = await site.command("run", flow(site), **database)
+    lines = ran.out.splitlines()
+    assert (ran.status, lines[0].split()[2:]) == (0, ["succeeded", "3", "tasks"]), ran.told
+    assert [line.split("  ")[:2] for line in lines[2:5]] == [[f"t{number}", "verified"] for number in range(3)]
+    assert lines[-1].startswith("succeeded: 3 tasks in ")
 
 
 async def test_views_are_built_anew(site: RoleSite, server: SystemPostgres) -> None:
@@ -112,6 +117,25 @@ async def test_a_run_is_paused_limited_resumed_and_its_branch_cancelled(site: Ro
     assert [name for name in seen if name in ("RunPaused", "LimitsSet", "RunResumed", "TaskCancelled")] == [
         "RunPaused", "LimitsSet", "RunResumed", "TaskCancelled",
     ]  # fmt: skip
+
+
+async def test_a_replacement_goes_to_a_pool_that_can_be_served(site: RoleSite, server: SystemPostgres) -> None:
+    await site.create_topics()
+    drop_schemas(server.url, "dagbok")
+    database = {"DAGBOK_DATABASE": server.url}
+    await site.start("scheduler")
+    await site.start("projector", **database)
+    run = (await site.command("submit", flow(site), "--worker", "nobody", "--json")).json()["run"]
+    await site.listed(run, "running", **database)
+    spec = '{"goal": "g", "worker": "ones", "verifier": "yes", "pool": "a/b"}'
+    refused = await site.command("supersede", run, "t0", "--spec", spec, **database)
+    assert (refused.status, "the characters A-Z a-z 0-9 . _ -" in refused.told) == (2, True)
+    other = site.folder / "other.py"
+    other.write_text(MODULE.read_text() + FLOW.replace("f\"t{n}\"", "f\"u{n}\""))
+    done = await site.command("supersede", run, "t0", str(other), "--count", "1", **database)
+    assert done.status == 0, done.told
+    await site.start("worker", "--import", str(other))
+    await site.seen(f"run:{run}", e.TaskVerified)
 
 
 async def test_a_dead_letter_is_listed_and_driven_again(site: RoleSite, server: SystemPostgres) -> None:

@@ -55,6 +55,7 @@ async def test_topics_that_are_missing_and_a_broker_that_is_not_there(site: Role
     found = findings(other)
     assert (other.status, found["topics"]["state"]) == (1, "failed")
     assert "work.gpu" in other.out
+    assert f"dagbok topics create --partitions {PARTITIONS} --pool gpu makes" in found["topics"]["advice"]
 
 
 async def test_a_loss_is_accepted_once_and_where_there_is_one(site: RoleSite) -> None:

@@ -47,6 +47,32 @@ async def test_attempts_in_a_pool_that_nobody_serves_are_found_without_naming_it
     assert "work.gpu" not in wrong(await site.command("doctor", "--json"))
 
 
+async def test_pools_that_have_no_topics_or_cannot_have_any(site: RoleSite) -> None:
+    await site.create_topics(pools=["default", "all.gpus"])
+    await site.start("scheduler")
+    pools = ["gpu", "all_gpus", "gpus/of ann"]
+    tasks = [TaskSpec(goal="g", worker="ones", verifier="yes", pool=pool) for pool in pools]
+    tasks += [TaskSpec(id="first", goal="g", worker="ones", verifier="yes")]
+    tasks += [TaskSpec(goal="g", worker="ones", verifier="yes", pool="later", depends_on=["first"])]
+    await site.seen(await site.run("lost", tasks), e.AttemptOpened)
+    done = await site.command("doctor", "--json")
+    missing, colliding, illegal, later = (of(done, f"pool {pool}")[0] for pool in (*pools, "later"))
+    assert done.status == 1
+    assert [each["state"] for each in (missing, colliding, illegal, later)] == ["failed", "failed", "failed", "warning"]
+    prefix = site.kafka.prefix
+    assert missing["told"] == f"has not the topics {prefix}work.gpu, {prefix}review.gpu; 1 task in it is not done"
+    create = f"dagbok topics create --partitions {PARTITIONS} --replication 1 --pool gpu"
+    assert missing["advice"].startswith(create)
+    assert f"cannot be made beside {prefix}review.all.gpus, {prefix}work.all.gpus" in colliding["told"]
+    assert f"Kafka allows no topics {prefix}work.gpus/of ann" in illegal["told"]
+    assert "call the pool by letters A-Z a-z, digits, . _ and -" in illegal["advice"]
+    assert illegal["about"] == {"pool": "gpus/of ann"}
+    assert not of(done, "work.gpus/of ann"), "nobody is advised to serve what cannot be served"
+    made = await site.command(*create.split()[1:])
+    assert made.status == 0, made.told
+    assert not of(await site.command("doctor", "--json"), "pool gpu")
+
+
 async def test_a_key_that_no_process_of_its_pool_has(site: RoleSite) -> None:
     await site.create_topics()
     await site.start("scheduler")

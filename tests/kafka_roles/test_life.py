@@ -81,6 +81,14 @@ async def test_a_role_that_waits_for_its_topics_says_what_to_run_and_goes_on_whe
     await site.seen(stream, e.RunSucceeded)
 
 
+async def test_a_worker_for_a_pool_that_kafka_allows_no_topics_for_ends_with_what_it_may_be_called(
+    site: RoleSite,
+) -> None:
+    await site.create_topics()
+    done = await site.command("worker", "--import", str(MODULE), "--pool", "a/b")
+    assert (done.status, "the characters A-Z a-z 0-9 . _ -" in done.told) == (2, True)
+
+
 async def test_a_second_signal_ends_a_role_at_once(site: RoleSite) -> None:
     """Also where a function blocks the loop, so that the first one cannot be followed."""
     await site.create_topics()

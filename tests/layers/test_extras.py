@@ -8,9 +8,9 @@ import sys
 import pytest
 
 EXTRAS = {
-    "pydantic_ai": ("pydantic_ai", "Pydantic AI: pip install 'dagbok[pydantic-ai]'"),
-    "mcp": ("mcp", "the MCP SDK: pip install 'dagbok[mcp]'"),
-    "openai_agents": ("agents", "the OpenAI Agents SDK: pip install 'dagbok[openai-agents]'"),
+    "pydantic_ai": ("pydantic_ai", "Pydantic AI; in a clone of dagbok: pip install '.[pydantic-ai]'"),
+    "mcp": ("mcp", "the MCP SDK; in a clone of dagbok: pip install '.[mcp]'"),
+    "openai_agents": ("agents", "the OpenAI Agents SDK; in a clone of dagbok: pip install '.[openai-agents]'"),
 }
 
 

@@ -285,6 +285,57 @@ def test_open_calls_are_closed_behind_the_calls_they_were_made_with() -> None:
     assert closed([*calls("a")])[-1]["output"] == INTERRUPTED
 
 
+def call(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "call_id": "a", **more}
+
+
+ANSWERED_BY_THE_PROGRAM = {
+    "custom_tool_call": call("custom_tool_call"),
+    "local_shell_call": call("local_shell_call"),
+    "shell_call": call("shell_call"),
+    "shell_call here": call("shell_call", environment={"type": "local"}),
+    "apply_patch_call": call("apply_patch_call"),
+    "tool_search_call": call("tool_search_call", execution="client"),
+    "function_call of a program": call("function_call", caller={"type": "program", "caller_id": "p"}),
+}
+
+
+@pytest.mark.parametrize("open_call", ANSWERED_BY_THE_PROGRAM.values(), ids=ANSWERED_BY_THE_PROGRAM)
+def test_every_kind_of_call_that_a_program_answers_is_closed(open_call: dict[str, Any]) -> None:
+    user: dict[str, Any] = {"role": "user", "content": "go"}
+    *before, answer, after = closed([user, open_call, user])
+    assert (before, after) == ([user, open_call], user)
+    assert answer["type"] in (f"{open_call['type']}_output", "tool_search_output")
+    assert (answer["call_id"], answer.get("caller")) == ("a", open_call.get("caller"))
+    assert closed([open_call, answer]) == [open_call, answer]
+
+
+def test_a_computer_of_which_nobody_has_a_picture_gives_way_to_a_message() -> None:
+    user: dict[str, Any] = {"role": "user", "content": "go"}
+    thought: dict[str, Any] = {"type": "reasoning", "id": "r"}
+    open_call, picture = call("computer_call"), call("computer_call_output", output={"type": "computer_screenshot"})
+    left = closed([user, thought, open_call, user])
+    assert left == [user, {"role": "developer", "content": f"computer {INTERRUPTED}"}, user]
+    assert closed([user, thought, open_call, picture]) == [user, thought, open_call, picture]
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        call("web_search_call"),
+        call("tool_search_call", execution="server"),
+        call("shell_call", environment={"type": "container_reference"}),
+    ],
+)
+def test_a_call_that_the_provider_answers_is_left_to_it(theirs: dict[str, Any]) -> None:
+    assert closed([theirs]) == [theirs]
+
+
+def test_a_local_shell_may_be_answered_by_id() -> None:
+    answered = [call("local_shell_call"), {"type": "local_shell_call_output", "id": "a", "output": "done"}]
+    assert closed(answered) == answered
+
+
 def test_a_window_begins_with_what_a_user_said() -> None:
     exchange: list[dict[str, Any]] = [{"role": "user"}, *calls("a"), *outputs("a"), {"role": "assistant"}]
     items = exchange * 3

@@ -25,7 +25,7 @@ from dagbok.agents.layers import (
 )
 from dagbok.agents.layers.snapshots.reading import migrate_envelope
 from tests.layers.changing import kind, node, states, suspended
-from tests.layers.parts import Told
+from tests.layers.parts import Told, Traced
 
 
 async def test_a_snapshot_says_types_versions_graph_id_and_parent() -> None:
@@ -147,6 +147,41 @@ async def test_after_a_failed_entry_the_snapshot_on_the_error_is_the_one_to_go_o
         async with plan.enter(session_snapshot=first):
             pass
     async with plan.enter(session_snapshot=left):
+        pass
+
+
+async def test_a_snapshot_that_was_used_makes_nothing_and_one_whose_layers_cannot_be_made_may_be_tried_again() -> None:
+    told, made = Told(), list[str]()
+    refused: list[Exception] = []
+
+    def make(_: object) -> Traced:
+        made.append("a")
+        if refused:
+            raise refused[0]
+        return Traced("a", told)
+
+    plan = Compositor([LayerNode("a", LayerProvider.from_factory(layer_type=Traced, create=make))])
+    first = await suspended(*plan.nodes)
+    made.clear()
+    refused.append(OSError("no place"))
+    for use in (enter_and_leave, Compositor.dispose):
+        with pytest.raises(OSError, match="no place") as caught:
+            await use(plan, first)
+        left = own_snapshot_of(caught.value)
+        assert left is not None
+        assert (left.parent, left.layers, made) == (first.id, first.layers, ["a"])
+        for use_again in (enter_and_leave, Compositor.dispose):
+            with pytest.raises(RuntimeError, match="before"):
+                await use_again(plan, first)
+        assert made == ["a"]
+        first = left
+        made.clear()
+    refused.clear()
+    await plan.dispose(first)
+
+
+async def enter_and_leave(plan: Compositor, snapshot: Snapshot) -> None:
+    async with plan.enter(session_snapshot=snapshot):
         pass
 
 

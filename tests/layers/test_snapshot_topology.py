@@ -113,6 +113,20 @@ async def test_nothing_is_dropped_that_nothing_here_can_delete() -> None:
     assert "give a node" in diff.layers[1].why
 
 
+@pytest.mark.parametrize("refuse", [REFUSE, "refuse"])
+async def test_an_action_that_is_given_as_its_text_is_that_action(refuse: ResumeAction) -> None:
+    told = Told()
+    graph = [node(told, "a"), node(told, "b")]
+    snapshot = await suspended(*graph)
+    told.log.clear()
+    with pytest.raises(SnapshotRefused, match="b is gone"):
+        await resumed(snapshot, rules(b=ResumePolicy(removed=refuse)), graph[0])
+    assert hooks(told) == []
+    assert ResumePolicy(moved="drop") == ResumePolicy(moved=DROP)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="moved may be"):
+        ResumePolicy(moved="forget")  # type: ignore[arg-type]
+
+
 async def test_what_was_moved_keeps_its_state() -> None:
     told = Told()
     snapshot = await suspended(*[node(told, name) for name in "abcd"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from dagbok import Outcome, TaskSpec
 from dagbok.agents.layers import Compositor, LayerNode, LayerProvider, ToolCallsLayer, ToolCallsState
 from dagbok.agents.layers.durable import LayeredAttempt, LayeredWorker
+from dagbok.testing import context
 from tests.support.hosts import hosted
 
 
@@ -98,6 +100,94 @@ def test_a_secret_among_further_keywords_is_not_kept_either() -> None:
 
     calls.recorded(ask)("a", "b", key="k-123", of="c")
     assert calls.runtime_state.begun[0].input == {"what": ["a", "b"], "key": "…", "of": "c"}
+
+
+class Mute:
+    """It cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def nested(levels: int) -> object:
+    value: object = 0
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (10**400, "1" + "0" * 400),
+        (Mute(), "<Mute, which cannot be told: RuntimeError>"),
+        ([Mute()], "<list, which cannot be told: RuntimeError>"),
+        (nested(3_000), "<list, which cannot be told: RecursionError>"),
+        (nested(230), "[" * 230 + "0" + "]" * 230),
+        ({"e\u0301": 1, "\u00e9": 2}, '{"e\u0301":1,"\u00e9":2}'),
+    ],
+)
+async def test_a_call_ends_as_the_tool_ended_whatever_can_be_kept_of_it(value: object, kept: str) -> None:
+    """Its record is put down, as argument and as output."""
+    seen: list[object] = []
+
+    def tool(given: object) -> object:
+        seen.append(given)
+        return value
+
+    async def loop(attempt: LayeredAttempt) -> Outcome:
+        assert attempt.run.get_layer("calls", ToolCallsLayer).recorded(tool)(value) is value
+        await attempt.put_down()
+        return Outcome.candidate(0)
+
+    task = context()
+    await LayeredWorker(Compositor([LayerNode("calls", ToolCallsLayer)]), loop).work(task)
+    assert len(seen) == 1
+    state = task.session.load()["layers"]["calls"]["state"]
+    written = unicodedata.normalize("NFC", kept)
+    assert (state["begun"][0]["input"]["given"], state["ended"][0]["output"]) == (written, written)
+    next_one = context(session=task.session.load())
+    await LayeredWorker(Compositor([LayerNode("calls", ToolCallsLayer)]), loop).work(next_one)
+
+
+async def test_text_that_is_no_unicode_is_written_out_wherever_a_call_has_it() -> None:
+    def tool(**_: object) -> object:
+        raise OSError("cannot read b\udcff.txt")
+
+    tool.__name__ = "read\udcff"
+
+    async def loop(attempt: LayeredAttempt) -> Outcome:
+        with pytest.raises(OSError, match="cannot read"):
+            attempt.run.get_layer("calls", ToolCallsLayer).recorded(tool)(**{"a\udcff": "b\udcff"})
+        return Outcome.candidate(0)
+
+    task = context()
+    await LayeredWorker(Compositor([LayerNode("calls", ToolCallsLayer)]), loop).work(task)
+    state = task.session.load()["layers"]["calls"]["state"]
+    assert (state["begun"][0]["tool"], state["begun"][0]["input"]) == ("read\\udcff", {"a\\udcff": "'b\\udcff'"})
+    assert state["ended"][0]["error"] == "OSError: cannot read b\\udcff.txt"
+
+
+def test_an_error_that_cannot_be_told_is_raised_as_itself() -> None:
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    def tool() -> None:
+        raise Odd
+
+    calls = layer()
+    with pytest.raises(Odd):
+        calls.recorded(tool)()
+    assert calls.runtime_state.ended[0].error == "Odd: <Odd, which cannot be told: ValueError>"
+
+
+def test_what_a_tool_gives_piece_by_piece_is_left_to_its_caller() -> None:
+    calls = layer()
+    assert list(calls.recorded(lambda: iter("ab"))()) == ["a", "b"]
+    (rows,) = calls.recorded(lambda given: [given])(row for row in "cd")
+    assert list(rows) == ["c", "d"]
+    assert "generator object" in str(calls.runtime_state.begun[1].input["given"])
 
 
 def test_calls_from_many_threads_keep_their_ends() -> None:

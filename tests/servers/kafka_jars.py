@@ -9,17 +9,19 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from tests.servers.ladder import NotHere
+from tests.servers.telling import tell
 
 POM: Final = Path(__file__).with_name("kafka_pom.xml")
 COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 OLDEST_JAVA: Final = 17
 FETCH_TIMEOUT_S: Final = 600
+TOLD: Final = "fetching Apache Kafka from Maven Central: one to five minutes, once on this machine"
 
 
 def java_and_maven() -> tuple[str, str]:
@@ -45,15 +47,17 @@ def cache_folder() -> Path:
     return base / "dagbok" / "kafka" / hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
 
 
-def jars(maven: str, folder: Path | None = None) -> Path:
+def jars(maven: str, folder: Path | None = None, tell: Callable[[str], None] = tell) -> Path:
     """The folder with all jars; made on the first call, by one process of several that ask at once.
 
-    The folder appears whole or not at all. Raises `NotHere` when Maven cannot fetch them.
+    `tell` is told before they are fetched. The folder appears whole or not at all. Raises `NotHere` when Maven cannot
+    fetch them.
     """
     folder = folder or cache_folder()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.with_suffix(".lock")):
         if not folder.is_dir():
+            tell(TOLD)
             _fetch(maven, folder)
     return folder
 

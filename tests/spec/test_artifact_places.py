@@ -153,7 +153,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(InvalidInput, match="obstore") as caught:
         open_artifacts("s3://bucket/prefix")
-    assert caught.value.advice == "pip install 'dagbok[s3]'"
+    assert caught.value.advice == "in a clone of dagbok: pip install '.[s3]'"
 
 
 def test_the_newest_object_is_the_one_that_the_service_wrote_last() -> None:

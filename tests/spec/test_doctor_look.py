@@ -26,6 +26,10 @@ from tests.support.logbuilder import LogBuilder
 LANE = lane_of("work", "default")
 
 
+def named(role: str, pool: str) -> str:
+    return f"{role} {pool}"
+
+
 async def looked(log: LogBuilder, now_ms: int) -> Look:
     """At a log whose owner has removed what it has decided."""
     stored = await log.log()
@@ -67,10 +71,19 @@ async def test_keys_count_what_is_open_and_what_is_held_under_a_lease_that_holds
     ((place, wait),) = seen.keys.items()
     assert place[0] == LANE
     assert (wait.open, wait.rejections, wait.processes, wait.held) == (2, 2, frozenset(("p1", "p2")), 1)
-    (warned,) = standstill.keys([seen], log.now_ms + 5_000, "{role} {pool}")
+    (warned,) = standstill.keys([seen], log.now_ms + 5_000, named)
     assert (warned.state, warned.numbers["oldest_s"]) == ("warning", 5), "somebody has the key"
-    (wrong,) = standstill.keys([await looked(log, log.now_ms + 120_000)], log.now_ms, "{role} {pool}")
+    (wrong,) = standstill.keys([await looked(log, log.now_ms + 120_000)], log.now_ms, named)
     assert wrong.state == "failed", "the lease of who had it is over"
+
+
+async def test_pools_are_those_of_tasks_that_are_not_done_in_runs_that_are_open() -> None:
+    log = LogBuilder()
+    log.send("r", start(task("a", pool="gpu"), task("b", depends_on=("a",), pool="cpu"), task("c", pool="gpu")))
+    log.send("r", c.CancelTask("c"))
+    log.send("ended", start(task("a", pool="old")))
+    log.send("ended", c.CancelRun())
+    assert (await looked(log, log.now_ms)).pools == {"gpu": 1, "cpu": 1}, "also of what only waits for others"
 
 
 async def test_what_a_paused_run_has_open_is_nobodys_affair() -> None:
@@ -121,7 +134,7 @@ def test_partitions_count_together_and_a_long_list_is_cut() -> None:
 
 def test_a_partition_that_halts_is_not_said_to_be_well() -> None:
     looks = [Look(0), Look(1, LogError("lost"))]
-    for (found,) in (standstill.deadlines(looks, 0, ""), standstill.paused(looks, 0), standstill.keys(looks, 0, "")):
+    for (found,) in (standstill.deadlines(looks, 0, ""), standstill.paused(looks, 0), standstill.keys(looks, 0, named)):
         assert found.told.endswith("of 1 partition that halts it is not known")
     assert [each.what for each in standstill.halted(looks, 2)] == ["partition 1"]
 

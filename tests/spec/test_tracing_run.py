@@ -292,7 +292,7 @@ async def test_without_the_extra_nothing_begins_and_the_error_says_how_to_get_it
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(InvalidInput) as raised:
         around_attempts()
-    assert "dagbok[otel]" in raised.value.advice
+    assert "pip install '.[otel]'" in raised.value.advice
     with pytest.raises(InvalidInput, match="not installed"):
         async with hosted(tmp_path / "data", make):
             pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dagbok.agents.layers.durable.written import is_of_layers
+from dagbok.agents.layers.durable.written import is_of_layers, problem_of
 from dagbok.agents.layers.growing_fields import growing_fields
 from dagbok.agents.layers.kept_state import UnreadLists
 from dagbok.agents.layers.lifecycle import LifecycleState
@@ -21,7 +21,7 @@ def apart(value: Any, nodes: Sequence[LayerNode]) -> tuple[Any, dict[str, Unread
     state; a layer that is to be migrated or deleted otherwise is whole.
     """
     lists: dict[str, UnreadLists] = {}
-    layers: Mapping[str, Any] = value["layers"] if is_of_layers(value) else {}
+    layers: Mapping[str, Any] = value["layers"] if is_of_layers(value) and problem_of(value) is None else {}
     for node in nodes:
         written = layers.get(node.name)
         if written is not None and _goes_on(written, node):

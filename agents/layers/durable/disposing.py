@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dagbok.agents.layers.compositor import Compositor
-from dagbok.agents.layers.durable.failed import put_down_beside, refusal
+from dagbok.agents.layers.durable.failed import put_down_beside, put_down_last, refusal
 from dagbok.agents.layers.durable.written import as_written, layers_of_session
 from dagbok.agents.layers.failing import own_snapshot_of
 from dagbok.agents.layers.lifecycle import LifecycleState
@@ -47,7 +47,7 @@ async def dispose_of_session(
         if rest is not None:
             await put_down_beside(error, task.session.save(_without(written, rest)))
         raise
-    await task.session.save(_without(written, left))
+    await put_down_last(task.session.save(_without(written, left)))
     return Outcome.candidate({"deleted": [each.name for each in found.layers if _is_suspended(each.lifecycle)]})
 
 

@@ -16,6 +16,7 @@ from dagbok.agents.workers.terminal import Terminal
 
 STOPPED_S: Final = 5.0
 """How long an attempt that is stopped may take to put down its layers, in seconds."""
+LOST: Final = "Also, the session of the task could not be put down"
 
 
 def refusal(error: BaseException) -> Terminal | None:
@@ -27,14 +28,32 @@ def refusal(error: BaseException) -> Terminal | None:
     return Terminal(f"the session of this task cannot be gone on with: {'; '.join(map(str, found))}")
 
 
+async def put_down_last(putting_down: Awaitable[None]) -> None:
+    """Put down what an attempt ends with. Who is cancelled meanwhile waits `STOPPED_S` for it: nothing comes behind it
+    that would put it down."""
+    task = asyncio.ensure_future(putting_down)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError as cut:
+        await asyncio.wait({task}, timeout=STOPPED_S)
+        if not task.done():
+            task.cancel()
+        elif not task.cancelled() and (lost := task.exception()) is not None:
+            cut.add_note(f"{LOST}: {lost}")
+        raise
+
+
 async def put_down_beside(error: BaseException, putting_down: Awaitable[None]) -> None:
     """Put down what an error left; what was cancelled has `STOPPED_S` for it. That error says more than one of keeping
     it, which becomes a note."""
     try:
-        async with asyncio.timeout(None if isinstance(error, Exception) else STOPPED_S):
+        if isinstance(error, Exception):
+            await put_down_last(putting_down)
+            return
+        async with asyncio.timeout(STOPPED_S):
             await putting_down
     except Exception as lost:
-        error.add_note(f"Also, the session of the task could not be put down: {lost}")
+        error.add_note(f"{LOST}: {lost}")
 
 
 def left_unentered(written: Mapping[str, Any], left: Snapshot) -> list[Operation]:

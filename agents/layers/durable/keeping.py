@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dagbok.agents.layers.durable.written import FORMAT, VERSION, written_layer
@@ -20,6 +20,7 @@ from dagbok.agents.workers.sessions.difference import difference, same
 from dagbok.agents.workers.sessions.operations import Cut, Drop, Operation, add, put
 from dagbok.agents.workers.sessions.session import TaskSession
 from dagbok.agents.workers.sessions.unread import Path
+from dagbok.events.errors import InvalidInput
 
 
 class _Kept(NamedTuple):
@@ -82,9 +83,11 @@ class LayersKeeper:
 
     def _operations(self, now: Mapping[str, _Kept]) -> Sequence[Operation]:
         if self._begun:
-            changes = [operation for name, kept in now.items() for operation in self._changes(name, kept)]
+            changes = [operation for name, kept in now.items() for operation in _of(name, self._changes(name, kept))]
             return [*self._changed_graph, *changes]
         layers = {name: self._layer(name, now.get(name)) for name in self._slots}
+        for name, layer in layers.items():
+            _of(name, map(put, [("layers", name)], [layer]))
         head = {"format": FORMAT, "v": VERSION, "graph": self._graph, "order": list(self._nodes)}
         return [put((), {**head, "layers": layers})]
 
@@ -119,6 +122,18 @@ class LayersKeeper:
         if now is None:
             return written_layer(kind, version, LifecycleState.SUSPENDED, self._slots[name].kept_state, cleanly=False)
         return written_layer(kind, version, now.lifecycle, now.state.json(), cleanly=now.cleanly)
+
+
+def _of(name: str, changes: Iterable[Operation]) -> list[Operation]:
+    """Changes of a layer. What no session takes is told as of that layer."""
+    try:
+        return list(changes)
+    except InvalidInput as refused:
+        raise InvalidInput(
+            f"the state of layer '{name}': {refused.message}",
+            code=refused.code,
+            advice="keep it in the state as JSON that can be written, as a text say; what was put down before stays",
+        ) from refused
 
 
 def _now(name: str, slot: LayerRunSlot) -> _Kept | None:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from dagbok.agents.layers.compositor import Compositor
 from dagbok.agents.layers.durable.apart import apart
 from dagbok.agents.layers.durable.disposing import dispose_of_session
-from dagbok.agents.layers.durable.failed import left_unentered, put_down_beside, refusal
+from dagbok.agents.layers.durable.failed import left_unentered, put_down_beside, put_down_last, refusal
 from dagbok.agents.layers.durable.keeping import LayersKeeper
 from dagbok.agents.layers.durable.written import layers_of_session
 from dagbok.agents.layers.failing import own_snapshot_of
@@ -103,7 +103,7 @@ class LayeredWorker:
             else:
                 await self._not_entered(task, error)
             raise
-        await keeper.put_down()
+        await put_down_last(keeper.put_down())
         return outcome
 
     async def dispose(self, task: TaskContext) -> Outcome:

@@ -10,7 +10,9 @@ true, an order that is left out is not known.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeGuard
+from typing import Annotated, Any, Final, Literal, TypeGuard
+
+import msgspec
 
 from dagbok.agents.layers.kept_state import UnreadLists
 from dagbok.agents.layers.lifecycle import LifecycleState
@@ -21,6 +23,7 @@ from dagbok.events.errors import Refused
 
 FORMAT: Final = "dagbok.layers"
 VERSION: Final = 1
+ADVICE: Final = "go on with, or look at, a session that a layered worker has put down, as it was put down"
 
 
 def written_layer(
@@ -46,15 +49,43 @@ def is_of_layers(value: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping) and value.get("format") == FORMAT and value.get("v") == VERSION
 
 
+class _Layer(msgspec.Struct):
+    type: str
+    lifecycle: Literal["new", "suspended", "closed"]
+    state: dict[str, Any]
+    state_version: Annotated[int, msgspec.Meta(ge=1)] = 1
+    cleanly: bool = True
+
+
+class _Session(msgspec.Struct):
+    layers: dict[str, _Layer]
+    order: list[str] | None = None
+    graph: str | None = None
+
+
+def problem_of(value: Mapping[str, Any]) -> str | None:
+    """What is wrong with the form of a session of layers; states are their layers' own."""
+    try:
+        found = msgspec.convert(value, _Session)
+    except msgspec.ValidationError as malformed:
+        return str(malformed)
+    if found.order is not None and (len(set(found.order)) < len(found.order) or found.layers.keys() - {*found.order}):
+        return "its order does not have each layer once"
+    return None
+
+
 def layers_of_session(value: object, unread: Mapping[str, UnreadLists] | None = None) -> FoundLayers:
     """What a compositor resumes from. A layer that was deleted is created anew. `unread`: growing lists by layer that
     the value leaves out.
 
-    Raises `Refused` (`unsupported`) for what is no session of layers, or of a later version."""
+    Raises `Refused` (`unsupported`) for what is no session of layers, or of a later version, or damaged."""
     if not is_of_layers(value):
         named = value if isinstance(value, Mapping) else {}
         said = f"the session of this task is {named.get('format')!r} version {named.get('v')!r}, not of layers as here"
-        raise Refused(Code.UNSUPPORTED, said)
+        raise Refused(Code.UNSUPPORTED, said, advice=ADVICE)
+    wrong = problem_of(value)
+    if wrong is not None:
+        raise Refused(Code.UNSUPPORTED, f"the session of layers is damaged: {wrong}", advice=ADVICE)
     layers, order = value["layers"], value.get("order")
     names = layers if order is None else [name for name in order if name in layers]
     found = tuple(_layer(name, layers[name], (unread or {}).get(name)) for name in names)

@@ -1,12 +1,12 @@
-"""Layers for agents of the OpenAI Agents SDK (`pip install dagbok[openai-agents]`; docs/layers.md, "With the OpenAI
-Agents SDK")."""
+"""Layers for agents of the OpenAI Agents SDK (extra `openai-agents`; docs/layers.md, "With the OpenAI Agents SDK")."""
+
+from dagbok.events.extras import install
 
 try:
     from agents import Runner as _needed  # noqa: F401, TID251 - the SDK is called so
 except ImportError as missing:
-    raise ModuleNotFoundError(
-        "these layers need the OpenAI Agents SDK: pip install 'dagbok[openai-agents]'", name="agents"
-    ) from missing
+    told = f"these layers need the OpenAI Agents SDK; {install('openai-agents')}"
+    raise ModuleNotFoundError(told, name="agents") from missing
 
 from dagbok.agents.layers.openai_agents.agent import agent_of, input_of
 from dagbok.agents.layers.openai_agents.session import (

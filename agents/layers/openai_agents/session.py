@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 from agents import SessionSettings, TResponseInputItem  # noqa: TID251 - the SDK is called so
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from dagbok.agents.layers.deps import NoLayerDeps
@@ -14,8 +14,12 @@ from dagbok.agents.layers.families import PlainLayer
 from dagbok.agents.layers.growing import Growing
 from dagbok.agents.layers.models import LayerConfig
 from dagbok.agents.layers.openai_agents.items import closed, turn_start
+from dagbok.events.canonical import canonical
 
 OPENAI_AGENTS_SESSION_LAYER_TYPE_ID: Final = "openai_agents.session"
+
+
+ITEMS: Final = TypeAdapter(list[dict[str, JsonValue]])
 
 
 class OpenAIAgentsSessionConfig(LayerConfig):
@@ -62,8 +66,11 @@ class LayerSession:
         return cast("list[TResponseInputItem]", closed(to_jsonable_python(items[start:])))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Put items behind those that are there, and put down. PydanticSerializationError for what is no JSON."""
-        self._layer.runtime_state.items.extend(to_jsonable_python(items))
+        """Put items behind those that are there, and put down. What no session takes is refused before, and is not in
+        the history: PydanticSerializationError, ValidationError, or `InvalidInput`."""
+        new = ITEMS.validate_python(to_jsonable_python(items))
+        ITEMS.validate_json(canonical(new, "an item of the history"))
+        self._layer.runtime_state.items.extend(new)
         await self._changed()
 
     async def pop_item(self) -> TResponseInputItem | None:

@@ -1,11 +1,12 @@
-"""Layers for agents of Pydantic AI (`pip install dagbok[pydantic-ai]`; docs/agents.md, "Layers with Pydantic AI")."""
+"""Layers for agents of Pydantic AI (extra `pydantic-ai`; docs/agents.md, "Layers with Pydantic AI")."""
+
+from dagbok.events.extras import install
 
 try:
     import pydantic_ai as _needed  # noqa: F401
 except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        "these layers need Pydantic AI: pip install 'dagbok[pydantic-ai]'", name=missing.name
-    ) from missing
+    told = f"these layers need Pydantic AI; {install('pydantic-ai')}"
+    raise ModuleNotFoundError(told, name=missing.name) from missing
 
 from dagbok.agents.layers.pydantic_ai.bridge import PydanticAIBridgeDeps, PydanticAIBridgeLayer
 from dagbok.agents.layers.pydantic_ai.calls import ToolCallRecord, tool_calls, tool_calls_of

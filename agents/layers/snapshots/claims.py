@@ -32,11 +32,15 @@ class ClaimsInMemory:
         return True
 
 
+class SnapshotUsed(RuntimeError):
+    """A snapshot was gone on with before."""
+
+
 async def claim(claims: SnapshotClaims, snapshot_id: str | None) -> None:
     """Take a snapshot for one run or one disposal. What was imported from version 1 on the way has no id: nobody can
-    tell. RuntimeError when it was taken before."""
+    tell. `SnapshotUsed` when it was taken before; behind any other error nobody knows whether it is taken now."""
     if snapshot_id is not None and not await claims.claim(snapshot_id):
-        raise RuntimeError(
+        raise SnapshotUsed(
             f"Snapshot {snapshot_id} was resumed or disposed of before: go on with the snapshot that this ended with, "
             "or with a fork of it (Snapshot.fork)"
         )

@@ -61,7 +61,8 @@ FITTING: Final[Mapping[LayerChange, tuple[ResumeAction, ...]]] = MappingProxyTyp
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumePolicy:
     """What is done about each change of one layer. Where several meet in one layer, one that refuses decides; then one
-    that drops. ValueError for an action that does not fit its change."""
+    that drops. An action may be given as its text, as a file of rules has it. ValueError for one that does not fit its
+    change."""
 
     added: ResumeAction = _REFUSE
     removed: ResumeAction = _REFUSE
@@ -76,6 +77,7 @@ class ResumePolicy:
             action, fitting = getattr(self, each.name), FITTING[LayerChange(each.name)]
             if action not in fitting:
                 raise ValueError(f"{each.name} may be {', '.join(fitting)}, not {action}")
+            object.__setattr__(self, each.name, ResumeAction(action))
 
     def action(self, change: LayerChange) -> ResumeAction:
         """What is done about a change."""

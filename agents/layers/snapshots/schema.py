@@ -19,7 +19,7 @@ from dagbok.agents.layers.lifecycle import LifecycleState, never_active
 FORMAT: Final = "dagbok.layers.snapshot"
 SCHEMA_VERSION: Final = 3
 
-_FROZEN = ConfigDict(extra="forbid", frozen=True)
+_FROZEN = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 
 
 def new_snapshot_id() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dagbok.agents.layers.lifecycle import LifecycleState
 from dagbok.agents.layers.node import LayerNode
 from dagbok.agents.layers.slot import LayerRunSlot
-from dagbok.agents.layers.snapshots.found import FoundLayer
+from dagbok.agents.layers.snapshots.found import FoundLayer, FoundLayers
 from dagbok.agents.layers.snapshots.identity import graph_digest, state_version_of, type_of
 from dagbok.agents.layers.snapshots.plan import ResumePlan
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
@@ -48,6 +48,12 @@ def taken_after_failed_entry(
 
     found = plan.found
     layers = tuple(layer for was in found.layers if (layer := left(was)) is not None)
+    return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=layers)
+
+
+def untouched(found: FoundLayers) -> Snapshot:
+    """What was found, to be tried again: it was taken, and nothing was done with it."""
+    layers = tuple(each.snapshot(each.cleanly) for each in found.layers)
     return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=layers)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
+from dagbok.events.near import did_you_mean
 from dagbok.events.run.values import Spec
 from dagbok.projections.task_graph.state import GONE_TASK, RunState, TaskNode
 
@@ -42,7 +43,7 @@ def check_usable(run: RunState, id: str, who: str) -> None:
     """A task that may be waited for."""
     node = run.tasks.get(id)
     if node is None:
-        raise Refused(Code.UNKNOWN_DEPENDENCY, f"{who}, which does not exist")
+        raise Refused(Code.UNKNOWN_DEPENDENCY, f"{who}, which does not exist{did_you_mean(id, run.tasks)}")
     if node.status in GONE_TASK:
         instead = f" by {node.superseded_by}" if node.superseded_by else ""
         raise Outdated(Code.UNKNOWN_DEPENDENCY, f"{who}, which is {node.status}{instead}")

@@ -16,6 +16,7 @@ from dagbok.agents.scheduler.decide.specs import admit, check_verifiers
 from dagbok.events.canonical import sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
+from dagbok.events.near import did_you_mean
 from dagbok.events.run import commands as c
 from dagbok.events.run import events as e
 from dagbok.events.run.values import SpecEntry
@@ -96,7 +97,7 @@ def _check_start(command: c.StartRun, entries: list[SpecEntry]) -> None:
         raise Refused(Code.INVALID_SPEC, "a root is named twice")
     for id in (*command.roots, *(dep for deps in tasks.values() for dep in deps)):
         if id not in tasks:
-            raise Refused(Code.UNKNOWN_DEPENDENCY, f"there is no task {id!r}")
+            raise Refused(Code.UNKNOWN_DEPENDENCY, f"there is no task {id!r}{did_you_mean(id, tasks)}")
     edges = sum(len(deps) for deps in tasks.values())
     if len(tasks) > command.limits.max_tasks or edges > command.limits.max_edges:
         raise Refused(Code.BUDGET_EXHAUSTED, f"{len(tasks)} tasks and {edges} edges are above the limits of the run")

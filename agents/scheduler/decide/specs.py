@@ -13,6 +13,7 @@ from dagbok.events.canonical import SHA256, sha256_hex
 from dagbok.events.codes import Code
 from dagbok.events.errors import Refused
 from dagbok.events.ids import ID_PATTERN
+from dagbok.events.near import did_you_mean
 from dagbok.events.run.values import NULL, Condition, Pinned, SessionSeed, Spec, SpecEntry, TaskLimits
 from dagbok.projections.task_graph.shared import shared
 
@@ -46,14 +47,16 @@ def check_verifiers(pinned: Pinned, specs: Iterable[Spec]) -> None:
         if own is None or "candidate" not in own.judges:
             unbound = [spec.verifier]
         if unbound:
-            raise Refused(Code.VERIFIER_UNAVAILABLE, f"task {spec.id}: the run is not bound to verifier {unbound[0]!r}")
+            hint = did_you_mean(unbound[0], pinned.verifiers)
+            told = f"task {spec.id}: the run is not bound to verifier {unbound[0]!r}{hint}"
+            raise Refused(Code.VERIFIER_UNAVAILABLE, told)
         if spec.proposal_verifier is not None:
             judge = pinned.verifiers.get(spec.proposal_verifier)
             if judge is None or "decomposition" not in judge.judges:
-                raise Refused(
-                    Code.VERIFIER_UNAVAILABLE,
-                    f"task {spec.id}: the run is not bound to a verifier {spec.proposal_verifier!r} of decompositions",
-                )
+                judges = [key for key, pin in pinned.verifiers.items() if "decomposition" in pin.judges]
+                hint = did_you_mean(spec.proposal_verifier, judges)
+                told = f"the run is not bound to a verifier {spec.proposal_verifier!r} of decompositions{hint}"
+                raise Refused(Code.VERIFIER_UNAVAILABLE, f"task {spec.id}: {told}")
 
 
 def _check_shape(spec: Spec) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
+from unicodedata import normalize
 
 import msgspec
 import orjson
@@ -20,31 +21,36 @@ from dagbok.events.errors import InvalidInput
 PART_VERSION: Final = 1
 
 
-class Put(msgspec.Struct, frozen=True, array_like=True, tag="put"):
-    """What is at the path is this now."""
+class _Change(msgspec.Struct, frozen=True, array_like=True):
+    """Names of a path are in normal form C, however they come: those of the value are (`canonical`)."""
 
     path: Path
+
+    def __post_init__(self) -> None:
+        if not all(map(str.isascii, self.path)):
+            msgspec.structs.force_setattr(self, "path", tuple([normalize("NFC", name) for name in self.path]))
+
+
+class Put(_Change, frozen=True, array_like=True, tag="put"):
+    """What is at the path is this now."""
+
     value: msgspec.Raw
 
 
-class Add(msgspec.Struct, frozen=True, array_like=True, tag="add"):
+class Add(_Change, frozen=True, array_like=True, tag="add"):
     """The list at the path has these items more, at its end."""
 
-    path: Path
     items: tuple[msgspec.Raw, ...]
 
 
-class Cut(msgspec.Struct, frozen=True, array_like=True, tag="cut"):
+class Cut(_Change, frozen=True, array_like=True, tag="cut"):
     """The list at the path has only its first `length` items."""
 
-    path: Path
     length: int
 
 
-class Drop(msgspec.Struct, frozen=True, array_like=True, tag="drop"):
+class Drop(_Change, frozen=True, array_like=True, tag="drop"):
     """The member at the path is gone."""
-
-    path: Path
 
 
 Operation = Put | Add | Cut | Drop

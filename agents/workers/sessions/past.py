@@ -42,7 +42,8 @@ def turns_of(task: str, events: Iterable[Told]) -> dict[int, Session]:
 def turn_of(task: str, turns: Mapping[int, Session], turn: int | None) -> Session:
     """The session after a turn, or the last one. Raises `Refused` (`not_found`), which says what there is."""
     if not turns:
-        raise Refused(Code.NOT_FOUND, f"the worker of task {task} has put down no session")
+        told = f"task {task} has no session: its worker has put none down"
+        raise Refused(Code.NOT_FOUND, told, advice="nothing is wrong, unless it was to keep one")
     wanted = turns.get(max(turns) if turn is None else turn)
     if wanted is None:
         known = f"it has {min(turns)} to {max(turns)}"

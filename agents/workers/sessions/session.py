@@ -57,6 +57,7 @@ class TaskSession:
         self._sizes = [ref.size_bytes for ref in self._refs]
         self._value: Any = None
         self._unread = True
+        self._under_way = False
         self._writing = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -74,14 +75,12 @@ class TaskSession:
         """A copy of what was put down last; none when nothing was. Blocks when it is first asked for.
 
         Raises `ArtifactDamaged`, `ArtifactNotFound`, or `InvalidInput` for a session of a later version."""
-        self._known()
-        return read(self._value)
+        return read(self._put_down_last())
 
     def load_unread(self) -> Any:
         """The same, but lists that were added to (`change`) are `Unread`: JSON that nobody has read yet. Costs little,
         however long they are."""
-        self._known()
-        return copied(self._value)
+        return copied(self._put_down_last())
 
     async def fetch(self) -> Any:
         """`load` for async functions: reads beside the event loop what `load` would block it for."""
@@ -133,6 +132,11 @@ class TaskSession:
             self._value = built(self._parts, unread=self._unread)
         return self._parts
 
+    def _put_down_last(self) -> Any:
+        """While a write goes on, the value is what it may become: the log has that of the parts."""
+        parts = self._known()
+        return built(parts, unread=self._unread) if self._under_way else self._value
+
     def _as_read(self) -> Any:
         """What there is, to be compared. Who saves whole values has read all of it, and will again."""
         if self._unread:
@@ -145,12 +149,15 @@ class TaskSession:
             operations = changes()
             if not operations:
                 return
+            self._under_way = True
             try:
                 self._value = apply(self._value, operations, unread=self._unread)
                 await self._write(parts, operations)
             except BaseException:
                 self._value = built(parts, unread=self._unread)
                 raise
+            finally:
+                self._under_way = False
 
     async def _write(self, parts: list[tuple[Operation, ...]], operations: Sequence[Operation]) -> None:
         keep = parts_to_keep(self._sizes, len(encode_part(operations)))

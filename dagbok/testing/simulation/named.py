@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from dagbok.agents.workers.definitions import Registry, Verifier, Worker
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
+from dagbok.events.near import did_you_mean
 from dagbok.events.specs import TaskSpec
 from dagbok.projections.task_graph.state import RunState
 from dagbok.results import unserved_keys
@@ -29,8 +29,7 @@ def _check(
     for key in keys:
         if key in known:
             continue
-        near = difflib.get_close_matches(key, known, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(key, known)
         given = ", ".join(sorted(known)) or "none"
         named = f"task {task.id!r}" if task.id else f"the task with the goal {task.goal[:60]!r}"
         raise InvalidInput(
