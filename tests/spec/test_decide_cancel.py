@@ -194,8 +194,8 @@ def test_a_cancelled_task_cannot_be_waited_for_any_more() -> None:
 
 
 def test_a_task_that_waits_for_what_took_the_place_of_its_creator_is_cancelled_once() -> None:
-    """`n` took the place of `x`, and `t` that of a child of `x`: `n`, which `t` waits for, was left children, and `t` is
-    one of them."""
+    """`n` took the place of `x`, and `t` that of a child of `x`: `n`, for which `t` waits, was left that child, and so
+    `t` itself."""
     run = run_of(task("top")).submits("top", decompose(task("x"))).submits("x", decompose(task("c")))
     run = run.supersedes("x", task("n")).supersedes("top", task("top2", depends_on=("n",)))
     waiting = run.supersedes("c", task("t", depends_on=("n",))).then_task("t", status="waiting")
