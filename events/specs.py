@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 from dagbok.events.canonical import canonical
 from dagbok.events.codes import Code
 from dagbok.events.numbers import MAX_COUNT, Cost, Integer, Seconds
-from dagbok.events.run.values import VerdictWord
+from dagbok.events.run.values import Join, VerdictWord
 from dagbok.events.when import When
 from dagbok.events.written import TITLE, JsonValue, Key, TaskId, Written
 
@@ -64,6 +64,7 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
       value.
     - `depends_on`: tasks whose published artifacts the worker may read; the task starts when all of them are verified
       or skipped, and is skipped itself when no edge is taken. An edge may have a condition: see `When`.
+    - `join`: "any": one edge that is taken is enough; "all": the task is skipped unless every edge is taken.
     - `pool`: the processes that serve it. None: the default pool of the program that starts it.
     - `priority`: larger first. `max_attempts`: so many may fail before the task does; none: the run's limit.
     - `timeout_s`: how long one attempt of the worker may take; none: as long as it likes. `lease_s`: how long an
@@ -82,6 +83,7 @@ class TaskSpec(Written, title=TITLE + "TaskSpec"):
     verifier: Key
     id: TaskId | None = None
     depends_on: Sequence[TaskId | When] = ()
+    join: Join = "any"
     inputs: JsonValue = None
     contract: JsonValue = None
     metadata: JsonValue = None

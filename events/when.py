@@ -38,8 +38,8 @@ class When(Written, title=TITLE + "When"):
     nothing.
 
     A task whose edges are all settled and none taken is skipped, and so are those that only wait for it; a task with
-    one edge taken runs. So a task that is to run only if a condition holds has no other edge, or has the others
-    behind that one. Several conditions on one dependency hold together.
+    one edge taken runs. So a task that is to run only if a condition holds has no other edge, or says
+    `join="all"`: then it is skipped unless all its edges are taken. Several conditions on one dependency hold together.
     """
 
     task: TaskId

@@ -209,6 +209,7 @@ def _as_written(spec: Spec) -> TaskSpec:
         worker=spec.worker,
         verifier=spec.verifier,
         depends_on=tuple(edges),
+        join=spec.join,
         inputs=_json(spec.inputs),
         contract=_json(spec.contract),
         pool=spec.pool,

@@ -1,6 +1,7 @@
-"""Conditions that decide nothing. One edge that is taken is enough for a task to run (ADR 0008), so beside a plain edge
-to a task that surely runs, a condition keeps nothing from running; whoever comes from a scheduler where all edges count
-expects that it does. It is a hint, not a refusal: the graph is valid, and old logs have such graphs."""
+"""Conditions that decide nothing. One edge that is taken is enough for a task to run unless it asks for all of them
+(ADRs 0008 and 0022), so beside a plain edge to a task that surely runs, a condition keeps nothing from running; whoever
+comes from a scheduler where all edges count expects that it does. It is a hint, not a refusal: the graph is valid, and
+old logs have such graphs."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from dagbok.events.run.values import Spec
 logger = structlog.get_logger(__name__)
 
 MOST_NAMED: Final = 5
-_WHY: Final = "one edge that is taken is enough: put the condition on each edge of the task, or drop the plain one"
+_WHY: Final = 'one edge that is taken is enough: give the task join="all", or drop the plain edge'
 
 
 def warn_of_idle_conditions(specs: Sequence[Spec], **ids: str) -> None:
@@ -42,7 +43,7 @@ def idle_conditions(specs: Sequence[Spec]) -> Mapping[str, str]:
     while to_do:
         sure = to_do.popleft()
         for spec in dependents.get(sure, ()):
-            if spec.id in certain:
+            if spec.id in certain or spec.join == "all":
                 continue
             certain.add(spec.id)
             to_do.append(spec.id)

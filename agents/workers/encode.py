@@ -63,6 +63,7 @@ def encode_spec(spec: TaskSpec, *, derived_id: str, pool: str) -> Spec:
         child_verifiers=spec.child_verifiers,
         limits=None if spec.limits is None else _limits(spec.limits),
         session=None if spec.session is None else values.SessionSeed(**dict(spec.session)),
+        join=spec.join,
     )
 
 

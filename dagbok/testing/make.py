@@ -21,6 +21,7 @@ from dagbok.events.run.values import (
     Decompose,
     Failure,
     FailurePolicy,
+    Join,
     Judged,
     Limits,
     Pinned,
@@ -40,6 +41,7 @@ def task(
     *,
     depends_on: tuple[str, ...] = (),
     when: tuple[Condition, ...] = (),
+    join: Join = "any",
     goal: str = "do it",
     worker: str = "work",
     verifier: str = CHECK,
@@ -72,6 +74,7 @@ def task(
         when=when,
         child_verifiers=child_verifiers,
         limits=limits,
+        join=join,
     )
 
 

@@ -14,6 +14,7 @@ Assurance = Literal["formal", "executable_checks", "human_review"]
 Judged = Literal["candidate", "decomposition"]
 FailurePolicy = Literal["continue_independent", "fail_fast"]
 Comparison = Literal["in", "not_in", "lt", "le", "gt", "ge"]
+Join = Literal["any", "all"]
 
 NULL: Final = msgspec.Raw(b"null")
 MAX_INLINE_BYTES: Final = 32 * 1024
@@ -67,7 +68,8 @@ class Spec(Value, frozen=True):
     """A task as the log keeps it: made once from a `TaskSpec`, never changed. `goal`, `contract`, `inputs` and
     `metadata` are payload: canonical JSON that deciders and folds never look into.
 
-    `when`: conditions on edges to tasks in `depends_on`. `child_verifiers`: the only verifiers that tasks created below
+    `when`: conditions on edges to tasks in `depends_on`. `join`: how many of the edges have to be taken for the task to
+    run, any one or all. `child_verifiers`: the only verifiers that tasks created below
     this one may name; none: those of its creator."""
 
     id: str
@@ -88,6 +90,7 @@ class Spec(Value, frozen=True):
     child_verifiers: tuple[str, ...] | None = None
     limits: TaskLimits | None = None
     session: SessionSeed | None = None
+    join: Join = "any"
 
 
 class SpecEntry(Value, frozen=True):

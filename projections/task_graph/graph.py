@@ -96,17 +96,23 @@ def _settled(run: RunState, node: TaskNode, status: TaskStatus, not_taken: froze
     for id in node.dependents:
         dependent = run.tasks[id]
         dependent.open_deps -= 1
-        dependent.wanted = dependent.wanted or id not in not_taken
+        _count(dependent, taken=id not in not_taken)
         if not dependent.open_deps and dependent.status == "waiting":
             wake(run, dependent)
 
 
 def _join(node: TaskNode, dep: TaskNode, *, taken: bool) -> None:
     """An edge from a task to one that may be settled already."""
-    if dep.status == "verified":
-        node.wanted = node.wanted or taken
-    elif dep.status != "skipped":
+    if dep.status in ("verified", "skipped"):
+        _count(node, taken=taken and dep.status == "verified")
+    else:
         node.open_deps += 1
+
+
+def _count(node: TaskNode, *, taken: bool) -> None:
+    """One of its edges is settled."""
+    node.wanted = node.wanted or taken
+    node.missed = node.missed or not taken
 
 
 def _take_over(run: RunState, old: TaskNode, new: TaskNode) -> None:

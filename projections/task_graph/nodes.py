@@ -23,9 +23,10 @@ def make_ready(run: RunState, node: TaskNode) -> None:
 
 
 def wake(run: RunState, node: TaskNode) -> None:
-    """All its edges are settled: it may run if one of them is taken, or none is needed; else it will be skipped. A task
-    that was decomposed is begun already, and integrates whatever its children left."""
-    if node.wanted or node.decompositions or not node.deps:
+    """All its edges are settled: it may run if enough of them are taken, or none is needed; else it will be skipped. A
+    task that was decomposed is begun already, and integrates whatever its children left."""
+    enough = node.wanted if node.spec.join == "any" else not node.missed
+    if enough or node.decompositions or not node.deps:
         make_ready(run, node)
     else:
         run.skipping.append(node.id)

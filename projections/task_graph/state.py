@@ -122,7 +122,8 @@ class TaskNode(msgspec.Struct, gc=False):
     """A task: its spec, its place in the graph, its counters, its present attempt, and what it published.
 
     `deps` are its edges as they are now: to what the spec names or what took its place, then to its children. An open
-    one is not settled yet; `wanted` says that one of the settled ones is taken. `conditions`: on edges, as they are
+    one is not settled yet; `wanted` says that one of the settled ones is taken, `missed` that one of them is not.
+    `conditions`: on edges, as they are
     now. `composition`: what the children of its last decomposition are to make up together. `supersedes`: the task
     whose place it took.
 
@@ -139,6 +140,7 @@ class TaskNode(msgspec.Struct, gc=False):
     dependents: tuple[str, ...] = ()
     open_deps: int = 0
     wanted: bool = False
+    missed: bool = False
     conditions: tuple[Condition, ...] = ()
     superseded_by: str | None = None
     supersedes: str | None = None

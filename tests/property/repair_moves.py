@@ -159,6 +159,7 @@ def _task(random: Random, id: str, others: list[str]) -> Spec:
         id,
         depends_on=tuple(deps),
         when=tuple(_condition(random, dep) for dep in deps if random.random() < 0.5),
+        join=random.choice(("any", "any", "all")),
         verifier=random.choice(("check", "check", "check", "both", "formal", "person")),
         proposal_verifier=random.choice((None, None, "judge")),
         child_verifiers=random.choice((None, None, None, None, ("check", "judge", "both"))),

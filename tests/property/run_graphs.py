@@ -92,12 +92,12 @@ def graph(random: Random, prefix: str, others: tuple[str, ...] = (), keys: tuple
 
 
 def branches(random: Random) -> tuple[Spec, ...]:
-    """A task that decides, two that wait for what it says, and one that joins them."""
+    """A task that decides, two that wait for what it says, and one that joins any of them or all."""
     chosen = random.choice(((1, 0), (1, 1)))
     ways = [
         task(f"t{place + 1}", depends_on=("t0",), when=(when("t0", "/x", way),)) for place, way in enumerate(chosen)
     ]
-    return (task("t0"), *ways, task("t3", depends_on=("t1", "t2")))
+    return (task("t0"), *ways, task("t3", depends_on=("t1", "t2"), join=random.choice(("any", "any", "all"))))
 
 
 def a_task(random: Random, id: str, known: tuple[str, ...], keys: tuple[str, ...] = KEYS) -> Spec:
@@ -108,6 +108,7 @@ def a_task(random: Random, id: str, known: tuple[str, ...], keys: tuple[str, ...
         id,
         depends_on=deps,
         when=tuple([_condition(random, dep) for dep in dict.fromkeys(deps) if random.random() < 0.4]),
+        join=random.choice(("any", "any", "all")),
         verifier=random.choice(judges or KEYS),
         proposal_verifier=random.choice((None, None, None, "judge" if "judge" in keys else None)),
         child_verifiers=random.choice((None,) * 6 + (tuple(dict.fromkeys(keys)),)),

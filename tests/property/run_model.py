@@ -75,7 +75,8 @@ class Model:
             return "verifying"
         if "open" in edges:
             return "waiting"
-        if edges and "taken" not in edges and not task.decompositions:
+        enough = "taken" in edges if task.spec.join == "any" else "not taken" not in edges
+        if edges and not enough and not task.decompositions:
             return "skipped"
         return "running" if task.attempt is not None and task.attempt.claim is not None else "ready"
 

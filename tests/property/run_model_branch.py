@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tests.property.run_model import FINAL, Model
 from tests.property.run_model_task import Task
 
 
 def below(run: Model, top: Task) -> set[str]:
-    """Open tasks that `top` brought into the graph, or that those did, or that one of them waits for and whoever
-    brought it is gone."""
+    """Open tasks that `top` brought into the graph, or that those did, or that one of them waits for, or waited for
+    before it was replaced, and whoever brought it is gone."""
     statuses = run.statuses()
     found, before = {top.spec.id}, 0
     while len(found) > before:
         before = len(found)
-        waited_for = {dep for id in found for dep in run.tasks[id].deps}
+        waited_for = {old for id in found for dep in run.tasks[id].deps for old in _with_replaced(run, dep)}
         for id, task in run.tasks.items():
             left = id in waited_for and task.parent is not None and statuses[task.parent] in ("cancelled", "superseded")
             if task.parent in found or left:
@@ -33,3 +33,9 @@ def doomed(run: Model, top: Task, needed: Sequence[str] = ()) -> set[str]:
         if not kept:
             return found
         found -= kept
+
+
+def _with_replaced(run: Model, id: str | None) -> Iterator[str]:
+    while id is not None:
+        yield id
+        id = run.tasks[id].took

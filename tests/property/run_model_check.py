@@ -64,7 +64,8 @@ class Checked:
         assert {name: getattr(node, name) for name in COUNTED} == {name: getattr(task, name) for name in COUNTED}
         assert (node.deps, node.created_by) == (tuple(task.deps), task.parent)
         edges = [self.model.edge(task, dep, statuses[dep]) for dep in task.deps]
-        assert (node.open_deps, node.wanted) == (edges.count("open"), "taken" in edges)
+        told = (node.open_deps, node.wanted, node.missed)
+        assert told == (edges.count("open"), "taken" in edges, "not taken" in edges)
         assert (0 if node.session is None else node.session.turn) == len(task.session)
         last = None if node.session is None else node.session.parts[-1].sha256
         assert last == (task.session[-1].sha256 if task.session else None)

@@ -23,7 +23,7 @@ from tests.property.run_model_people import OF_PEOPLE, ordered
 from tests.property.run_model_rules import breaches
 from tests.property.run_model_task import Attempt, Task
 
-SAYS_NOTHING_OF_THE_GRAPH = (c.PauseRun, c.CancelRun, c.StartAttempt, c.RenewLeases, c.RejectAttempt)
+SAYS_NOTHING_OF_THE_GRAPH = (c.PauseRun, c.CancelRun, c.StartAttempt, c.RenewLeases, c.RejectAttempt, c.SuspendSession)
 E = TypeVar("E", bound=e.Event)
 
 

@@ -96,6 +96,7 @@ def _supersede(run: Model, old: Task, command: c.SupersedeTask, events: Sequence
         task.when = [
             msgspec.structs.replace(each, task=spec.id) if each.task == old.spec.id else each for each in task.when
         ]
-    run.add(spec, old.parent).root, old.root = old.root, False
+    new = run.add(spec, old.parent)
+    new.took, new.root, old.root = old.spec.id, old.root, False
     run.revision += 1
     check_added(run, events)

@@ -26,7 +26,7 @@ class Task:
     """What was said about a task. `told`: a status that somebody decided (verified, failed, blocked, backoff,
     cancelled, superseded); empty when it follows from edges, from what is staged, and from the attempt. `code`: of a
     block or failure. `made`: how often the graph had changed when it was asked for what it returns. `session`: every
-    part that was put down."""
+    part that was put down. `took`: whose place it took."""
 
     spec: Spec
     order: int
@@ -34,6 +34,7 @@ class Task:
     deps: list[str]
     when: list[Condition]
     root: bool = False
+    took: str | None = None
     told: str = ""
     code: str = ""
     made: int = 0

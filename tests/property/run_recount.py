@@ -45,7 +45,9 @@ def recount(run: RunState) -> None:
 def _recount_task(run: RunState, node: TaskNode) -> None:
     assert len(set(node.deps)) == len(node.deps)
     assert node.open_deps == sum(run.tasks[dep].status not in SETTLED for dep in node.deps)
-    assert node.wanted == any(_is_taken(run, node, run.tasks[dep]) for dep in node.deps)
+    settled = [_is_taken(run, node, run.tasks[dep]) for dep in node.deps if run.tasks[dep].status in SETTLED]
+    assert (node.wanted, node.missed) == (any(settled), not all(settled))
+    enough = all(settled) if node.spec.join == "all" else any(settled)
     assert sorted(node.dependents) == sorted(other.id for other in run.tasks.values() if node.id in other.deps)
     assert {condition.task for condition in node.conditions} <= set(node.deps)
     parent = None if node.created_by is None else run.tasks[node.created_by]
@@ -56,11 +58,11 @@ def _recount_task(run: RunState, node: TaskNode) -> None:
         assert (node.status == "running") == (node.attempt.kind == "work" and node.attempt.claim is not None)
     if node.status in ("ready", "running", "verifying", "backoff", "verified"):
         assert node.open_deps == 0
-        assert node.wanted or node.decompositions or not node.deps, "no edge leads to it"
+        assert enough or node.decompositions or not node.deps, "no edge leads to it"
     if node.status == "skipped":
         assert node.deps
         assert not node.open_deps
-        assert not node.wanted
+        assert not enough
         assert node.epoch == 0, "it never ran"
     if node.status == "verifying":
         assert node.staged is not None

@@ -188,9 +188,13 @@ class Watch:
             self.untaken |= {(id, event.task) for id in event.not_taken}
         elif isinstance(event, e.TaskSkipped):
             assert self.edges[event.task]
-            for dep in self.edges[event.task]:
-                still = self.still.get(dep)
-                assert still == "skipped" or (still == "verified" and (event.task, dep) in self.untaken)
+            led = [self._leads(event.task, dep) for dep in self.edges[event.task]]
+            assert not (all(led) if self.specs[event.task].join == "all" else any(led))
+
+    def _leads(self, task: str, dep: str) -> bool:
+        still = self.still.get(dep)
+        assert still in ("skipped", "verified")
+        return still == "verified" and (task, dep) not in self.untaken
 
     def _verified(self, event: e.TaskVerified) -> None:
         self._passed(event.task, self.specs[event.task].verifier, "candidate")

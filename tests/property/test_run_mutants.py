@@ -71,6 +71,13 @@ def _skip_when_one_edge_is_not_taken(run: RunState, node: TaskNode) -> None:
         nodes.wake(run, node)
 
 
+def _run_when_one_edge_is_taken(run: RunState, node: TaskNode) -> None:
+    if node.wanted:
+        nodes.make_ready(run, node)
+    else:
+        nodes.wake(run, node)
+
+
 def _is_its_own_child(_run: RunState, node: TaskNode, parent: TaskNode) -> bool:
     return node.created_by == parent.id
 
@@ -98,6 +105,7 @@ _RETRIED: Callable[[RunState, Any, At], None] = evolve._FOLDS[e.TaskRetried]
 
 MUTANTS: dict[str, tuple[object, str, object]] = {
     "a task is skipped when one of its edges is not taken": (graph, "wake", _skip_when_one_edge_is_not_taken),
+    "one edge is enough where all are asked for": (graph, "wake", _run_when_one_edge_is_taken),
     "a task is never skipped": (graph, "wake", nodes.make_ready),
     "reservations are never returned": (nodes, "minus", lambda used, _less: used),
     "lost attempts cost nothing": (timers, "charged", lambda _attempt: NOTHING),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dagbok.events.canonical import Json
 from dagbok.events.codes import Code
 from dagbok.events.run.commands import CancelRun, PauseRun, ResumeRun
@@ -16,7 +18,8 @@ from dagbok.events.run.events import (
     TaskVerified,
     VerdictRecorded,
 )
-from dagbok.events.run.values import Spec
+from dagbok.events.run.values import Join, Spec
+from dagbok.projections.task_graph.state import TaskStatus
 from dagbok.testing import Scenario, candidate, decompose, failure, like, run_of, task, when
 
 
@@ -68,13 +71,71 @@ def test_a_join_that_no_branch_leads_to_is_skipped_and_a_run_of_skipped_roots_su
 
 
 def test_one_edge_that_is_taken_is_enough() -> None:
-    """A task that is not to run without a decision depends on that decision alone, or asks on each of its edges."""
+    """A task that is not to run without a decision depends on that decision alone, or asks for all of its edges."""
     build, ship = task("build"), ("build", "review")
     approve = when("review", "/ok", True)
     run = run_of(build, task("review"), task("ship", depends_on=ship, when=(approve,)))
     _done(_done(run, "build"), "review", {"ok": False}).then_task("ship", status="ready")
     alone = run_of(build, task("review", depends_on=("build",)), task("ship", depends_on=("review",), when=(approve,)))
     _done(_done(alone, "build"), "review", {"ok": False}).then_task("ship", status="skipped")
+
+
+# A task that asks for all of its edges.
+
+
+def _ship(*, join: Join = "all", also: tuple[str, ...] = ("build",)) -> Spec:
+    approve = when("review", "/ok", True)
+    return task("ship", depends_on=(*also, "review"), when=(approve,), join=join)
+
+
+@pytest.mark.parametrize(("join", "ok", "status"), [
+    ("any", True, "ready"), ("any", False, "ready"), ("all", True, "ready"), ("all", False, "skipped"),
+])  # fmt: skip
+@pytest.mark.parametrize("order", [("build", "review"), ("review", "build")])
+def test_of_all_the_edges_none_may_be_left_out(
+    join: Join, ok: bool, status: TaskStatus, order: tuple[str, str]
+) -> None:
+    run = run_of(task("build"), task("review"), _ship(join=join))
+    for id in order:
+        run = _done(run, id, {"ok": ok})
+    run.then_task("ship", status=status)
+
+
+def test_a_skipped_dependency_leaves_an_edge_out_too() -> None:
+    picked = _done(run_of(
+        task("pick"),
+        task("left", depends_on=("pick",), when=(when("pick", "/side", "left"),)),
+        task("both", depends_on=("pick", "left"), join="all"),
+        task("either", depends_on=("pick", "left")),
+    ), "pick", {"side": "right"})  # fmt: skip
+    picked.then_task("both", status="skipped").then_task("either", status="ready")
+
+
+def test_it_waits_until_all_of_its_edges_are_settled_also_when_one_is_left_out_already() -> None:
+    run = _done(run_of(task("build"), task("review"), _ship()), "review", {"ok": False})
+    _done(run.then_task("ship", status="waiting"), "build").then_task("ship", status="skipped")
+
+
+def test_a_new_task_that_asks_for_all_counts_what_was_settled_before_it_came() -> None:
+    reviewed = _done(run_of(task("parent"), task("build"), task("review")), "build")
+    for ok, status in ((True, "ready"), (False, "skipped")):
+        grown = _done(reviewed, "review", {"ok": ok}).submits("parent", decompose(_ship()))
+        grown.then_task("ship", status=status)
+
+
+def test_a_task_that_asks_for_all_and_is_decomposed_integrates_whatever_its_children_left() -> None:
+    run = run_of(task("root", join="all")).submits("root", decompose(
+        task("pick"), task("left", depends_on=("pick",), when=(when("pick", "/side", "left"),))
+    ))  # fmt: skip
+    picked = _done(run, "pick", {"side": "right"})
+    picked.then_task("left", status="skipped").then_task("root", status="ready")
+
+
+def test_a_task_without_edges_that_asks_for_all_of_them_runs() -> None:
+    run_of(task("alone", join="all")).then_task("alone", status="ready")
+
+
+# Order, roots, and what is skipped for good.
 
 
 def test_the_order_in_which_edges_are_settled_does_not_matter() -> None:

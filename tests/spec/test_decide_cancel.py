@@ -193,6 +193,17 @@ def test_a_cancelled_task_cannot_be_waited_for_any_more() -> None:
     )
 
 
+def test_a_task_that_waits_for_what_took_the_place_of_its_creator_is_cancelled_once() -> None:
+    """`n` took the place of `x`, and `t` that of a child of `x`: `n`, for which `t` waits, was left that child, and so
+    `t` itself."""
+    run = run_of(task("top")).submits("top", decompose(task("x"))).submits("x", decompose(task("c")))
+    run = run.supersedes("x", task("n")).supersedes("top", task("top2", depends_on=("n",)))
+    waiting = run.supersedes("c", task("t", depends_on=("n",))).then_task("t", status="waiting")
+    cancelled = waiting.cancels("t").then_task("n", status="ready")
+    told = [event for event in cancelled.events if isinstance(event, TaskCancelled)]
+    assert told == [TaskCancelled("t", "requested")]
+
+
 def test_a_replacement_of_a_cancelled_branch_finishes_the_run() -> None:
     grown = run_of(task("plan")).submits("plan", decompose(task("c1"))).cancels("plan").then_state(status="failed")
     done(grown.supersedes("plan", task("plan2")), "plan2").then_state(status="succeeded", cancelled={})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -34,8 +35,12 @@ def _mixed(id: str, plain: str, condition: str = "root") -> Spec:
         ([ROOT, BRANCH, _mixed("join", "after"), task("after", depends_on=("branch",))], {}),
         ([_mixed("child", "a-task-of-the-run")], {}),
         ([task("a", depends_on=("a",)), _mixed("b", "a")], {}),
+        ([task("root"), task("other"), msgspec.structs.replace(_mixed("ship", "other"), join="all")], {}),
     ],
-    ids=["plain", "behind it", "any order", "branch", "no condition", "join", "chain to a join", "outside", "cycle"],
+    ids=[
+        "plain", "behind it", "any order", "branch", "no condition", "join", "chain to a join", "outside", "cycle",
+        "all",
+    ],
 )
 def test_a_condition_beside_an_edge_that_is_surely_taken_decides_nothing(
     specs: list[Spec], idle: dict[str, str]

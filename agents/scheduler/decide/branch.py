@@ -59,6 +59,7 @@ def _open_below(run: RunState, top: TaskNode) -> dict[str, TaskNode]:
             if node.id not in found and _belongs(run, node, parent):
                 found[node.id] = node
                 todo.append(node)
+    found.pop(top.id, None)  # a task whose place one took that `top` waits for may have created `top` itself
     return {id: node for id, node in found.items() if node.status not in FINAL_TASK}
 
 

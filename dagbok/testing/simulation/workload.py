@@ -114,6 +114,7 @@ def _task(id: str, random: Random, before: Sequence[str]) -> Spec:
         id,
         depends_on=deps,
         when=conditions,
+        join=random.choice(("any", "any", "any", "all")),
         goal=POISON if random.random() < 0.05 else f"do {id}",
         worker=random.choice(("work", "work", "quick")),
         verifier=random.choice(("check", "check", "both")),
