@@ -82,7 +82,7 @@ def test_a_disk_that_is_full_for_a_while_is_survived(tmp_path: Path) -> None:
         fill_disk(process, program)
         program.open_gate()
         assert process.stderr is not None
-        while "storage.failing" not in process.stderr.readline():
+        while "storage failing" not in process.stderr.readline():
             assert process.poll() is None
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         _, err = process.communicate(timeout=LIMIT_S)
