@@ -42,28 +42,26 @@ def near(path: Path) -> str:
 
 
 def _options(settings: Settings, command: str) -> list[str]:
+    """The place, whose runs there, and then where the rest of a cluster is."""
     usual, _ = settle(None, None)
-    options: list[str] = []
-    if settings.kafka is None and (settings.data.absolute() != usual.data or command == "doctor"):
-        options += ["--data", as_argument(settings.data)]
+    options = _place(settings, usual, command)
     if command not in FOLDER_ALONE | EVERYBODY:
         options += _unless(settings.tenant == usual.tenant, "--tenant", settings.tenant)
         options += _unless(settings.project == usual.project, "--project", settings.project)
-    if settings.kafka is not None:
-        options += _on_cluster(settings, usual, command)
-    return options
-
-
-def _on_cluster(settings: Settings, usual: Settings, command: str) -> list[str]:
-    assert settings.kafka is not None
-    if command in EVERYBODY:
-        options = options_of(settings.kafka, os.environ)
-    else:  # the variable alone makes no command one about Kafka
-        options = ["--kafka", shlex.quote(settings.kafka.bootstrap_servers)]
-    if command not in STORELESS:
+    if settings.kafka is not None and command not in STORELESS:
         options += _unless(settings.artifacts in (None, usual.artifacts), "--artifacts", settings.artifacts)
         options += _unless(settings.database in (None, usual.database), "--database", settings.database, secret=True)
     return options
+
+
+def _place(settings: Settings, usual: Settings, command: str) -> list[str]:
+    if settings.kafka is None:
+        named = settings.data.absolute() != usual.data or command == "doctor"
+        return ["--data", as_argument(settings.data)] if named else []
+    if command in EVERYBODY:
+        return [*options_of(settings.kafka, os.environ)]
+    # the variable alone makes no command one about Kafka
+    return ["--kafka", shlex.quote(settings.kafka.bootstrap_servers)]
 
 
 def _unless(usual: bool, option: str, value: str | None, *, secret: bool = False) -> list[str]:

@@ -22,7 +22,7 @@ WORDS = (
     (re.compile(r"\b\d\d:\d\d:\d\d(\.\d+)?"), "TIME"),
     (re.compile(r"\d{4}-\d\d-\d\d TIME"), "TIME"),
     (re.compile(r"\bstory_program-[0-9a-f]{10}\b"), "default"),
-    (re.compile(r"--(data|kafka)\b( \S+)?"), "--PLACE"),
+    (re.compile(r"--(data|kafka)\b( [^\s;]+)?"), "--PLACE"),
     (re.compile(r" {2,}"), "  "),
 )
 
