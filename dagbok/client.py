@@ -20,7 +20,7 @@ from dagbok.events.arguments import one_of, text, typed, wrong
 from dagbok.events.budgets import Limits
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
-from dagbok.events.extras import install
+from dagbok.events.extras import not_installed
 from dagbok.events.ids import check_id, run_id
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.run import values
@@ -291,9 +291,5 @@ async def _open_kafka(
         from dagbok.agents.kafka.host import KafkaHost
         from dagbok.agents.kafka.process import KafkaProcess
     except ModuleNotFoundError as error:
-        raise InvalidInput(
-            f"a log on Kafka needs {error.name}, which is not installed",
-            code=Code.USAGE,
-            advice=install("kafka"),
-        ) from error
+        raise not_installed("a log on Kafka needs", error, "kafka") from error
     return KafkaHost(await KafkaProcess.open(settings, artifacts, registry, session_s=session_s), database)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dagbok.events.codes import Code
 from dagbok.events.errors import InvalidInput
-from dagbok.events.extras import install
+from dagbok.events.extras import not_installed
 from dagbok.projections.artifacts.local import local_store
 from dagbok.projections.artifacts.port import MAX_SIZE_BYTES, ArtifactStore
 
@@ -28,9 +28,5 @@ def open_artifacts(place: str, *, max_size_bytes: int = MAX_SIZE_BYTES) -> Artif
     try:
         from dagbok.projections.artifacts.s3.blobs import s3_store
     except ModuleNotFoundError as error:
-        raise InvalidInput(
-            f"artifacts on S3 need {error.name}, which is not installed",
-            code=Code.USAGE,
-            advice=install("s3"),
-        ) from error
+        raise not_installed("artifacts on S3 need", error, "s3") from error
     return s3_store(place, max_size_bytes=max_size_bytes)

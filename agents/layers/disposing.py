@@ -21,7 +21,7 @@ from dagbok.agents.layers.snapshots.plan import Dropped
 from dagbok.agents.layers.snapshots.planning import dropped_by
 from dagbok.agents.layers.snapshots.rules import ResumeRules
 from dagbok.agents.layers.snapshots.schema import LayerSnapshot, Snapshot
-from dagbok.agents.layers.snapshots.taking import as_left, untouched
+from dagbok.agents.layers.snapshots.taking import as_left, next_of, untouched
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Disposing:
 
     def left(self, slots: Mapping[str, LayerRunSlot]) -> Snapshot:
         """The layers as they stand now."""
-        nodes, found = {each.node.name: each.node for each in self.deleted}, self.found
-        layers = tuple(_left(each, slots.get(each.name), nodes.get(each.name)) for each in found.layers)
-        return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=layers)
+        nodes = {each.node.name: each.node for each in self.deleted}
+        layers = [_left(each, slots.get(each.name), nodes.get(each.name)) for each in self.found.layers]
+        return next_of(self.found, layers)
 
 
 def prepare_disposal(

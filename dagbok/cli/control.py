@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from dagbok.agents.kafka.pool_names import check_pool
 from dagbok.cli import say
 from dagbok.cli.advised import advised
 from dagbok.cli.asking import decide
@@ -17,16 +16,7 @@ from dagbok.cli.text import short
 from dagbok.events.codes import Code
 from dagbok.events.envelope import Answer
 from dagbok.events.errors import Refused
-from dagbok.events.run.commands import (
-    CancelRun,
-    CancelTask,
-    PauseRun,
-    ResolveBlock,
-    ResumeRun,
-    RetryTask,
-    RunCommand,
-    SupersedeTask,
-)
+from dagbok.events.run.commands import CancelRun, CancelTask, PauseRun, ResolveBlock, ResumeRun, RetryTask, RunCommand
 from dagbok.projections.views.graph.rows import RunRow
 from dagbok.sending import client_command
 from dagbok.settings import Settings
@@ -126,7 +116,5 @@ async def _send(settings: Settings, name: str, make: Make) -> tuple[RunRow, Answ
     async with reading(settings) as found:
         run = found.find_run(name)
         command = make(found, run)
-    if settings.kafka is not None and isinstance(command, SupersedeTask):
-        check_pool(settings.kafka.prefix, command.replacement.pool)
     envelope = client_command(run.run, command, tenant=settings.tenant, project=settings.project, user=settings.user)
     return run, accepted(await decide(settings, envelope), run.run, settings)

@@ -82,7 +82,7 @@ async def _budget_lines(ended: Ended, settings: Settings) -> Sequence[str]:
         return (see,)
     try:
         async with reading(settings) as found:
-            return budget_advice(found, found.find_run(ended.result.run), settings)
+            return budget_advice(found, found.find_run(ended.result.run))
     except DagbokError as error:
         return (f"{see} ({error})",)
 

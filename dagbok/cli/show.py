@@ -80,14 +80,14 @@ def print_run(found: Reading, run: RunRow, *, whole: bool = False, timed: bool =
     say.out(f"{plural(run.tasks, 'task')}: {counts(run_counts(run).items())}")
 
 
-def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]:
+def advice_for(found: Reading, run: RunRow) -> Sequence[str]:
     """The commands that let the run go on, and those that say why a task failed."""
 
     def how(command: str, *words: str) -> str:
-        return advised(settings, command, short(run.run), *words)
+        return advised(found.settings, command, short(run.run), *words)
 
     lines = [f"paused; to go on: {how('resume')}"] if run.status == "paused" else []
-    lines += budget_advice(found, run, settings)
+    lines += budget_advice(found, run)
     if run.blocked:
         lines += [f"to go on: {how('resolve', short(task), NOTE)}" for task in _tasks(found, run, "blocked")]
     if run.failed:
@@ -97,9 +97,9 @@ def advice_for(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]
     if run.blocked or run.failed:
         lines.append(f"to put another task in the place of one: {how('supersede', 'TASK', 'FILE')}")
     if run.status in GOING_ON:
-        lines += who_goes_on(settings)
+        lines += who_goes_on(found.settings)
         pools = found.queries.pools(found.tenant, found.project, run.run)
-        lines += nobody_serves(unserved_pools(found, run), settings, pools)
+        lines += nobody_serves(unserved_pools(found, run), found.settings, pools)
     return lines
 
 
@@ -113,12 +113,13 @@ def _by_id(trees: Sequence[TaskTree]) -> Mapping[str, TaskRow]:
     return found
 
 
-def budget_advice(found: Reading, run: RunRow, settings: Settings) -> Sequence[str]:
+def budget_advice(found: Reading, run: RunRow) -> Sequence[str]:
     """The commands that raise the budget that has run out; nothing when none has."""
     if run.code != Code.BUDGET_EXHAUSTED:
         return ()
-    how = f"{advised(settings, 'limits', short(run.run))} shows what the run may use, and raises it by NAME=NUMBER"
-    return (*raising(settings, run, _unaffordable(found, run)), how)
+    limits = advised(found.settings, "limits", short(run.run))
+    how = f"{limits} shows what the run may use, and raises it by NAME=NUMBER"
+    return (*raising(found.settings, run, _unaffordable(found, run)), how)
 
 
 def _unaffordable(found: Reading, run: RunRow) -> TaskRow | None:
@@ -155,7 +156,7 @@ async def _show(settings: Settings, name: str, whole: bool, as_json: bool) -> No
         run = found.find_run(name)
         if not as_json:
             print_run(found, run, whole=whole)
-            for line in advice_for(found, run, settings):
+            for line in advice_for(found, run):
                 say.out(line)
             return
         owner = owner_of(settings)

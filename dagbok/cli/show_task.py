@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-import msgspec
-
 from dagbok.cli import say
+from dagbok.cli.journal import events_of
 from dagbok.cli.options import Output, Place, settle
-from dagbok.cli.reading import Reading, reading
+from dagbok.cli.reading import reading
 from dagbok.cli.skipped import why_skipped
 from dagbok.cli.text import clean, duration, moment, short
 from dagbok.cli.unserved import AT_WORK, nobody_serves, unserved_pools
@@ -33,7 +32,7 @@ async def _show(settings: Settings, name: str, task: str, as_json: bool) -> None
         run = found.find_run(name)
         row = found.find_task(run, task)
         attempts = found.queries.attempts(found.tenant, found.project, run.run, row.task)
-        failures = _failures(found, run, row.task)
+        failures = [*events_of(found, run, AttemptFailed, row.task)]
         skipped = why_skipped(found, run, row)
         waits = waits_in(found, run, partial(found.queries.get_task, found.tenant, found.project, run.run))(row)
         idle = [row.pool] if row.status in AT_WORK and row.pool in unserved_pools(found, run) else []
@@ -46,15 +45,6 @@ async def _show(settings: Settings, name: str, task: str, as_json: bool) -> None
         say.out(line)
     for line in how:
         say.out(line)
-
-
-def _failures(found: Reading, run: RunRow, task: str) -> list[AttemptFailed]:
-    failures: list[AttemptFailed] = []
-    after, types = 0, (AttemptFailed.__name__,)
-    while rows := found.queries.journal(found.tenant, found.project, run.run, after_seq=after, types=types):
-        after = rows[-1].seq
-        failures += [msgspec.json.decode(row.data, type=AttemptFailed) for row in rows if row.task == task]
-    return failures
 
 
 def _lines(

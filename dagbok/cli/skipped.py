@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import msgspec
 
 from dagbok.agents.scheduler.decide.conditions import ABSENT, value_at
+from dagbok.cli.journal import events_of
 from dagbok.cli.reading import Reading
 from dagbok.cli.text import clean, short
 from dagbok.events.canonical import Json
-from dagbok.events.run.event import Event
 from dagbok.events.run.events import CandidateSubmitted, TasksAdded
 from dagbok.events.run.values import Condition
 from dagbok.projections.views.graph.rows import RunRow, TaskRow
 
-E = TypeVar("E", bound=Event)
 NAMED = 5
 WIDTH = 80
 
@@ -27,13 +25,15 @@ def why_skipped(found: Reading, run: RunRow, task: TaskRow) -> Sequence[str]:
     if task.status != "skipped":
         return []
     lines: list[str] = []
+    conditions: Sequence[tuple[str, Condition]] | None = None
     for edge in found.queries.edges(found.tenant, found.project, run.run, task.task):
         dependency = found.find_task(run, edge.dependency)
         if dependency.status == "skipped":
             lines.append(f"skipped: {short(edge.dependency)} was skipped")
         elif dependency.status == "verified" and edge.state == "not_taken":
+            conditions = conditions if conditions is not None else _conditions(found, run, task)
             outputs = _outputs(found, run, edge.dependency)
-            lines += [_compared(each, edge.dependency, outputs) for each in _conditions(found, run, task, dependency)]
+            lines += [_compared(each, name, outputs) for name, each in conditions if name == edge.dependency]
     return lines
 
 
@@ -51,18 +51,17 @@ def _compared(condition: Condition, dependency: str, outputs: Json) -> str:
 def _outputs(found: Reading, run: RunRow, task: str) -> Json:
     """The control values of the candidate that was verified: the last one."""
     raw = msgspec.Raw(b"null")
-    for event in _events(found, run, CandidateSubmitted):
-        if event.task == task:
-            raw = event.outputs.copy()
+    for event in events_of(found, run, CandidateSubmitted, task):
+        raw = event.outputs.copy()
     outputs: Json = msgspec.json.decode(raw)
     return outputs
 
 
-def _conditions(found: Reading, run: RunRow, task: TaskRow, dependency: TaskRow) -> Sequence[Condition]:
-    """Those on a dependency, whose place another task may have held when they were said."""
-    specs = [entry.spec for event in _events(found, run, TasksAdded) for entry in event.tasks]
-    said = [condition for spec in specs if spec.id == task.task for condition in spec.when]
-    return [condition for condition in said if _stands_for(found, run, condition.task) == dependency.task]
+def _conditions(found: Reading, run: RunRow, task: TaskRow) -> Sequence[tuple[str, Condition]]:
+    """Those of a task, each with the dependency that it is on now: another may have held its place when it was said."""
+    added = [entry.spec for event in events_of(found, run, TasksAdded) for entry in event.tasks]
+    said = [condition for spec in added if spec.id == task.task for condition in spec.when]
+    return [(_stands_for(found, run, condition.task), condition) for condition in said]
 
 
 def _stands_for(found: Reading, run: RunRow, task: str) -> str:
@@ -70,12 +69,3 @@ def _stands_for(found: Reading, run: RunRow, task: str) -> str:
     while row.superseded_by is not None:
         row = found.find_task(run, row.superseded_by)
     return row.task
-
-
-def _events(found: Reading, run: RunRow, type: type[E]) -> Iterator[E]:
-    after = 0
-    while rows := found.queries.journal(
-        found.tenant, found.project, run.run, after_seq=after, types=(type.__name__,)
-    ):
-        after = rows[-1].seq
-        yield from (msgspec.json.decode(row.data, type=type) for row in rows)

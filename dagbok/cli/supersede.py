@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from dagbok.agents.kafka.pool_names import check_pool
 from dagbok.agents.workers.encode import encode_spec
 from dagbok.cli.control import send_command
 from dagbok.cli.entry import call_main
@@ -54,6 +55,8 @@ def supersede_task(
         old = found.find_task(run, task)
         pool = old.pool if python is None else POOL if found.on_kafka else pool_of(python)
         spec = encode_spec(replacement, derived_id=id, pool=pool)
+        if found.settings.kafka is not None:
+            check_pool(found.settings.kafka.prefix, spec.pool)
         goes_to[:] = [spec.pool, *found.queries.pools(found.tenant, found.project, run.run)]
         return SupersedeTask(old.task, spec, revision)
 

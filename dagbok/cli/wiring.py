@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from dagbok.agents.hosting.artifacts import open_artifacts
 from dagbok.agents.hosting.folder import DataFolder
-from dagbok.events.codes import Code
-from dagbok.events.errors import InvalidInput
-from dagbok.events.extras import install
+from dagbok.events.extras import not_installed
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.port import Log
 from dagbok.events.log.sqlite import SqliteLog
@@ -27,8 +25,7 @@ async def open_kafka_log(settings: KafkaSettings) -> Log:
     try:
         from dagbok.events.log.kafka import KafkaLog
     except ModuleNotFoundError as error:
-        told = f"a log on Kafka needs {error.name}, which is not installed"
-        raise InvalidInput(told, code=Code.USAGE, advice=install("kafka")) from error
+        raise not_installed("a log on Kafka needs", error, "kafka") from error
     return await KafkaLog.open(settings)
 
 

@@ -46,15 +46,17 @@ def taken_after_failed_entry(
             return as_left(node, slots[name])
         return was.snapshot(was.cleanly)
 
-    found = plan.found
-    layers = tuple(layer for was in found.layers if (layer := left(was)) is not None)
-    return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=layers)
+    return next_of(plan.found, [layer for was in plan.found.layers if (layer := left(was)) is not None])
 
 
 def untouched(found: FoundLayers) -> Snapshot:
     """What was found, to be tried again: it was taken, and nothing was done with it."""
-    layers = tuple(each.snapshot(each.cleanly) for each in found.layers)
-    return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=layers)
+    return next_of(found, [each.snapshot(each.cleanly) for each in found.layers])
+
+
+def next_of(found: FoundLayers, layers: Sequence[LayerSnapshot]) -> Snapshot:
+    """What follows on a snapshot of the same graph that was taken, with the layers as they stand now."""
+    return Snapshot(parent=found.id, graph=found.graph, in_order=found.in_order, layers=tuple(layers))
 
 
 def as_left(node: LayerNode, slot: LayerRunSlot) -> LayerSnapshot:
