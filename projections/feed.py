@@ -35,6 +35,11 @@ class Progress(msgspec.Struct):
     void: int = 0
     lost: int = 0
 
+    def __add__(self, other: Progress) -> Progress:
+        return Progress(
+            self.commits + other.commits, self.events + other.events, self.void + other.void, self.lost + other.lost
+        )
+
 
 class Stand(msgspec.Struct):
     """A version of a view, and where it stands."""

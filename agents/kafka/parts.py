@@ -97,10 +97,10 @@ class ProjectorPart:
 
     def count(self, metrics: Metrics) -> None:
         metrics.halted.labels(role=self.role).set(len(self._projector.halted))
-        for number, projector in tuple(self._projector.projecting.items()):
+        for number, progress in self._projector.progress.items():
             labels = {"partition": str(number)}
-            self._totals.follow(metrics.void_commits, projector.progress.void, labels)
-            self._totals.follow(metrics.projected, projector.progress.events, labels)
+            self._totals.follow(metrics.void_commits, progress.void, labels)
+            self._totals.follow(metrics.projected, progress.events, labels)
 
 
 class QueuePart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import Final
 
 import structlog
 
@@ -13,10 +14,13 @@ from dagbok.agents.kafka.retrying import Retrying
 from dagbok.events.errors import DagbokError
 from dagbok.events.log.kafka_settings import KafkaSettings
 from dagbok.events.log.port import EVENTS, Log
+from dagbok.projections.feed import Progress
 from dagbok.projections.projector import Projector
 from dagbok.projections.store import Tables
 
 logger = structlog.get_logger(__name__)
+
+NOTHING: Final = Progress()
 
 
 class ProjectorService:
@@ -35,6 +39,8 @@ class ProjectorService:
         self._log, self._tables = log, tables
         self.projecting: dict[int, Projector] = {}
         """By partition, what projects it here."""
+        self._ended: dict[int, Progress] = {}
+        """By partition, what was done by those that ended."""
         self._retrying = Retrying("projection", self._project)
         self.group = Group(
             settings,
@@ -49,6 +55,14 @@ class ProjectorService:
         for. A partition that cannot be read on (lost records, events of a newer dagbok) is held with an alarm, and is
         tried again: the others go on. Raises whatever nobody has foreseen."""
         await self.group.run()
+
+    @property
+    def progress(self) -> Mapping[int, Progress]:
+        """By partition, what was done here since the process began, however often it was begun anew."""
+        found = dict(self._ended)
+        for partition, projector in self.projecting.items():
+            found[partition] = found.get(partition, NOTHING) + projector.progress
+        return found
 
     @property
     def halted(self) -> Mapping[int, DagbokError]:
@@ -74,4 +88,5 @@ class ProjectorService:
             self._retrying.going(partition)
             await projector.run()
         finally:
+            self._ended[partition] = self.progress[partition]
             self.projecting.pop(partition, None)
